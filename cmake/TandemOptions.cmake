@@ -1,0 +1,24 @@
+# How everything is compiled: Release and -march=native unless asked otherwise.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+endif()
+set(TANDEM_ARCH native CACHE STRING "Target of -march: native, or x86-64-v3 for binaries that run on other machines")
+set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, comma-separated: address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(tandem_flags INTERFACE)
+target_include_directories(tandem_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+# No code here reads errno of a math function or catches floating-point traps; without these two, loops over exp do not vectorise.
+target_compile_options(tandem_flags INTERFACE -Wall -Wextra -Werror -march=${TANDEM_ARCH} -fno-math-errno -fno-trapping-math)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(tandem_flags INTERFACE -O3)
+endif()
+if(TANDEM_SANITIZE)
+  target_compile_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(tandem_flags INTERFACE -fsanitize=${TANDEM_SANITIZE})
+endif()
