@@ -68,7 +68,8 @@ class Arena {
 
 /// Where a module plans its memory.
 struct MemoryPlan {
-  Arena& saved;    ///< lives from forward to backward: activations and outputs
+  const Context& context;  ///< the device it is planned for: workspaces depend on it
+  Arena& saved;            ///< lives from forward to backward: activations and outputs
   Arena& scratch;  ///< temporaries of one module's forward or backward; modules open a scope, so all of them
                    ///< share it
 };
