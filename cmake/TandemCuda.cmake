@@ -1,0 +1,13 @@
+# Which devices: TANDEM_CUDA=AUTO takes the CUDA backend where it can be compiled, ON insists on it, OFF leaves it out.
+set(TANDEM_CUDA AUTO CACHE STRING "The CUDA backend: AUTO, ON or OFF")
+set_property(CACHE TANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(NOT TANDEM_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "TANDEM_CUDA is '${TANDEM_CUDA}'; it takes AUTO, ON or OFF")
+endif()
+if(TANDEM_CUDA STREQUAL "ON")
+  message(FATAL_ERROR "TANDEM_CUDA=ON, but this version has no CUDA backend: configure with AUTO or OFF")
+endif()
+set(TANDEM_DEVICES "CPU only (this version has no CUDA backend to compile)")
+if(TANDEM_CUDA STREQUAL "OFF")
+  set(TANDEM_DEVICES "CPU only")
+endif()

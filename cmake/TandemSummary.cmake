@@ -1,0 +1,10 @@
+# What was configured, in five lines.
+string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
+message(STATUS "Tandem ${PROJECT_VERSION}")
+message(STATUS "  build:    ${CMAKE_BUILD_TYPE} (${CMAKE_CXX_FLAGS_${build_type}}), -march=${TANDEM_ARCH}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+if(TANDEM_SANITIZE)
+  message(STATUS "  sanitize: ${TANDEM_SANITIZE}")
+endif()
+message(STATUS "  devices:  ${TANDEM_DEVICES}")
+message(STATUS "  MPI:      ${MPIEXEC_EXECUTABLE}")
+message(STATUS "  tests:    ${TANDEM_TESTS}")
