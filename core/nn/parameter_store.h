@@ -14,6 +14,7 @@ class ParameterStore {
  public:
   /// Reserves values and gradients and binds every parameter's views. Frozen parameters have values but no
   /// gradient and lie outside `layout` (in memory of their own); pass all parameters.
+  /// Throws ContractError for a parameter that is missing, placed twice, or shares its name.
   static ParameterStore allocate(const Context& context, ParameterLayout layout, const ParameterList& all);
 
   /// Draws every value from (seed, parameter name).
@@ -29,6 +30,9 @@ class ParameterStore {
  private:
   ParameterStore(ParameterLayout layout, ParameterList all)
       : layout_(std::move(layout)), all_(std::move(all)) {}
+
+  /// Takes everything from `arena` and points the parameters at it.
+  void bind(Arena& arena);
 
   Arena memory_;
   ParameterLayout layout_;
