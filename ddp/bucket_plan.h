@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/nn/parameter.h"
@@ -15,8 +14,9 @@ namespace tandem {
 enum class BucketOrder { ready, reverse, forward };
 
 struct BucketOptions {
-  double cap_mb = 25;       ///< MiB per bucket
-  double first_cap_mb = 1;  ///< MiB of the first bucket, so that communication starts early
+  double cap_mb = 25;       ///< MiB per bucket; fractions allowed
+  double first_cap_mb = 1;  ///< MiB of the first bucket to be launched (never above cap_mb), so that
+                            ///< communication starts early
   BucketOrder order = BucketOrder::ready;
 };
 
@@ -25,23 +25,26 @@ struct BucketOptions {
 struct BucketSpec {
   std::vector<Parameter*> parameters;  ///< in launch order
   std::int64_t offset = 0;             ///< in elements, in the layout
-  std::int64_t numel = 0;              ///< padding included
+  std::int64_t numel = 0;              ///< padding included; 0 if all its parameters have size zero
   std::int64_t payload_bytes = 0;      ///< the parameters' own bytes
   std::int64_t bytes(DType dtype) const { return numel * static_cast<std::int64_t>(size_of(dtype)); }
 };
 
 /// A pure function of its arguments: which parameter goes into which bucket, and where in memory.
 ///
-/// A bucket never exceeds its cap unless a single parameter does; that one gets a bucket of its own. Offsets
-/// are aligned for vector access and buckets padded to world · 128 bytes, so that each rank's share is
-/// aligned; padding is zero. Frozen parameters are left out; a parameter of size zero lies in a bucket and
-/// counts like any other.
+/// Parameters keep their order; a bucket is closed when the next one would make it larger than its cap. What
+/// counts is all that the collective moves, padding included. A bucket never exceeds its cap unless a single
+/// parameter does; that one gets a bucket of its own. Offsets are aligned for vector access and buckets
+/// padded to a multiple of world · 128 bytes, so that each rank's share is aligned; padding is zero. Frozen
+/// parameters are left out; a parameter of size zero lies in a bucket and counts like any other.
 struct BucketPlan {
   std::vector<BucketSpec> buckets;  ///< in launch order
   ParameterLayout layout;
 
   /// `defined`: in definition order. `ready`: in the order in which backward makes gradients final (see
-  /// trace_ready_order); used for BucketOrder::ready.
+  /// trace_ready_order), used for BucketOrder::ready; parameters that are not in it come last, as defined.
+  /// Throws UsageError for a cap that is not above 0 or is absurd, ContractError for a parameter listed twice
+  /// or only in `ready`.
   static BucketPlan make(const ParameterList& defined, const ParameterList& ready,
                          const BucketOptions& options, int world_size);
 };

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +8,7 @@
 #include "core/comm/comm_observer.h"
 #include "core/comm/communicator.h"
 #include "core/nn/parameter_store.h"
+#include "core/tensor/arena.h"
 #include "ddp/bucket_plan.h"
 
 namespace tandem {
@@ -22,52 +23,83 @@ struct ReducerOptions {
 struct Bucket {
   int index = 0;
   const BucketSpec* spec = nullptr;
-  Tensor
-      grads;  ///< [numel] where the optimizer reads the reduced gradients: the slice of the store's gradients
-  Tensor reduced;   ///< [numel] what the collective works on: `grads` itself, or a buffer of its own without
-                    ///< views
-  int pending = 0;  ///< uses still missing in this backward
+  Tensor grads;    ///< [numel] what backward writes and the optimizer reads: a slice of the store's gradients
+  Tensor reduced;  ///< [numel] what the collective works on: `grads` itself, or without views a second buffer
+  int pending = 0;         ///< uses still missing in this backward
+  bool in_flight = false;  ///< launched, and nobody has waited for it yet
   Event ready, done;
 };
 
 /// Counts gradients as they become final and reduces full buckets on the comm stream while backward goes on.
 ///
-/// One optimizer step:  start_step();  K × { forward; backward(…, reducer) };  finish();  then wait(bucket)
-/// before each update. Micro-batches before the last run under no_sync: pass `sync = false` to
-/// start_backward(). Buckets are launched in index order, on all ranks the same. Gradients are summed; the
-/// loss seed has done the dividing.
+/// One optimizer step:  store.start_accumulation();  K × { start_backward(sync); forward; backward(…,
+/// reducer) };  finish();  then wait(bucket) before each bucket's update. Micro-batches before the last run
+/// with `sync` false (no_sync): they communicate nothing. Gradients are summed; the loss seed has done the
+/// dividing.
+///
+/// Buckets are launched in index order, on all ranks the same: a bucket leaves when it and all before it are
+/// full. So overlap, views and caps change when sums are made, never which.
+///
+/// Without views a bucket is copied into `reduced` when it is launched and back after its wait, both on the
+/// compute stream: the copies cost backward and optimizer time, as they would in any framework. Without
+/// communication nothing happens on the comm stream and the observer hears of bucket_ready alone. A group of
+/// one rank goes the whole way, with collectives that do nothing.
+///
+/// A step allocates nothing. Context, communicator, store and observer must outlive the reducer.
 class Reducer final : public GradientSink {
  public:
-  Reducer(Context& context, Communicator& communicator, const BucketPlan& plan, ParameterStore& store,
+  /// Throws ContractError if the store's layout is not the plan's.
+  Reducer(Context& context, Communicator& communicator, const BucketPlan& plan, const ParameterStore& store,
           ReducerOptions options, CommObserver* observer = nullptr);
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+  /// Waits until the comm stream has let go of the buckets.
+  ~Reducer() override;
 
-  /// Before each micro-batch's backward. With `sync` false gradients only accumulate (DDP's no_sync).
+  /// Before each micro-batch's backward. With `sync` false gradients only accumulate (DDP's no_sync). Where
+  /// the micro-batch before was reduced too (synchronising at every one), its sum lives on in rank 0's
+  /// gradients alone, so that the next reduction counts it once.
   void start_backward(bool sync);
+
+  /// Called by backward. Throws ContractError for a parameter that is not in the plan, or whose gradient
+  /// becomes ready more often than its `uses`. Frozen parameters are passed over.
   void ready(Parameter& parameter) override;
-  /// After the last backward of a step: launches, in order, what has not been launched. Throws ContractError
-  /// naming the parameters whose gradient no backward has touched.
+
+  /// After a synchronising backward: launches, in order, what has not been launched. Throws ContractError
+  /// naming the parameters whose gradient no backward of this step has touched.
   void finish();
+
   /// Makes the compute stream wait for the bucket's reduction; its `grads` are then the sum over all ranks.
+  /// Throws what the collective threw, and ContractError before the bucket was launched. A second call is
+  /// free.
   void wait(const Bucket& bucket);
 
   std::span<const Bucket> buckets() const { return buckets_; }
 
  private:
+  struct Slot {
+    Parameter* parameter;
+    int bucket;
+    int seen = 0;  // ready calls in this backward
+  };
+
+  void add_bucket(const BucketSpec& spec, const ParameterStore& store);
+  void keep_sum_on_first_rank();
+  void require_all_touched() const;
+  void launch_full_buckets();
+  void launch(Bucket& bucket);
+
+  Context* context_;
+  Communicator* communicator_;
+  CommObserver* observer_;
+  ReducerOptions options_;
+  std::vector<BucketSpec> specs_;
+  Arena memory_;  // of the second buffers
   std::vector<Bucket> buckets_;
-};
-
-/// The order in which `module.backward` makes gradients final. Explicit backward has one fixed order, known
-/// before any training: it is found by one backward pass on the CPU or device with zeros, whose ready calls
-/// are noted.
-class ReadyOrder final : public GradientSink {
- public:
-  void ready(Parameter& parameter) override;
-  /// In the order of each parameter's `uses`-th call.
-  const ParameterList& order() const { return order_; }
-
- private:
-  std::unordered_map<const Parameter*, int> seen_;
-  ParameterList order_;
+  std::vector<Slot> slots_;
+  std::unordered_map<const Parameter*, std::size_t> slot_of_;
+  std::size_t launched_ = 0;  // buckets launched in this backward
+  bool sync_ = false;
 };
 
 }  // namespace tandem

@@ -1,0 +1,46 @@
+#include <cmath>
+
+#include "optim/optimizer.h"
+
+namespace tandem {
+
+namespace {
+
+void validate(const AdamWOptions& options) {
+  for (double beta : {options.beta1, options.beta2})
+    if (!(beta >= 0 && beta < 1)) throw UsageError("AdamW with beta {}: give 0 or more, below 1", beta);
+  if (!std::isfinite(options.epsilon) || options.epsilon <= 0)
+    throw UsageError("AdamW with epsilon {}: give a finite number above 0", options.epsilon);
+  if (!std::isfinite(options.weight_decay) || options.weight_decay < 0)
+    throw UsageError("AdamW with weight decay {}: give a finite number, 0 or more", options.weight_decay);
+}
+
+class AdamW final : public Optimizer {
+ public:
+  AdamW(Context& context, const ParameterStore& store, const AdamWOptions& options)
+      : Optimizer(context, store, options.weight_decay, 2), options_(options) {}
+
+ private:
+  void update(std::span<const ops::Segment> segments) override {
+    const auto t = static_cast<double>(steps());
+    const ops::AdamWStep step{.lr = lr(),
+                              .beta1 = options_.beta1,
+                              .beta2 = options_.beta2,
+                              .epsilon = options_.epsilon,
+                              .correction1 = 1 - std::pow(options_.beta1, t),
+                              .correction2 = 1 - std::pow(options_.beta2, t),
+                              .grad_scale = grad_scale()};
+    ops::adamw_update(context(), step, segments, values(), grads(), state(0), state(1));
+  }
+
+  AdamWOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_adamw(Context& context, ParameterStore& store, const AdamWOptions& options) {
+  validate(options);
+  return std::make_unique<AdamW>(context, store, options);
+}
+
+}  // namespace tandem

@@ -1,0 +1,43 @@
+#include <cmath>
+
+#include "optim/optimizer.h"
+
+namespace tandem {
+
+namespace {
+
+void validate(const SgdOptions& options) {
+  if (!(options.momentum >= 0 && options.momentum < 1))
+    throw UsageError("SGD with momentum {}: give 0 or more, below 1", options.momentum);
+  if (options.nesterov && options.momentum == 0) throw UsageError("Nesterov's SGD needs a momentum above 0");
+  if (!std::isfinite(options.weight_decay) || options.weight_decay < 0)
+    throw UsageError("SGD with weight decay {}: give a finite number, 0 or more", options.weight_decay);
+}
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(Context& context, const ParameterStore& store, const SgdOptions& options)
+      : Optimizer(context, store, options.weight_decay, options.momentum > 0 ? 1 : 0), options_(options) {}
+
+ private:
+  void update(std::span<const ops::Segment> segments) override {
+    const ops::SgdStep step{.lr = lr(),
+                            .momentum = options_.momentum,
+                            .nesterov = options_.nesterov,
+                            .first = steps() == 1,
+                            .grad_scale = grad_scale()};
+    const Tensor momentum = options_.momentum > 0 ? state(0) : Tensor();
+    ops::sgd_update(context(), step, segments, values(), grads(), momentum);
+  }
+
+  SgdOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_sgd(Context& context, ParameterStore& store, const SgdOptions& options) {
+  validate(options);
+  return std::make_unique<Sgd>(context, store, options);
+}
+
+}  // namespace tandem
