@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# See usage().
+set -euo pipefail
+# shellcheck source-path=SCRIPTDIR source=setup.sh
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage() {
+  cat <<'TEXT'
+Usage: scripts/fetch_deps.sh
+
+Downloads the dependencies that need no installing (Eigen, CLI11, {fmt}, nlohmann/json, zlib's static library,
+GoogleTest's sources) from this system's Debian or Ubuntu archive and unpacks them under .deps/, without root. Copy the
+project with .deps/ to a machine where nothing can be installed: CMake looks there for what the system has not.
+That machine still needs a compiler, CMake, Ninja or Make, and Open MPI.
+TEXT
+}
+
+case ${1-} in
+  -h | --help) usage; exit ;;
+  '') ;;
+  *) usage >&2; exit 2 ;;
+esac
+if ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
+  fail "this takes apt-get and dpkg: run it on Debian or Ubuntu"
+fi
+
+packages=(libeigen3-dev libcli11-dev libfmt-dev nlohmann-json3-dev zlib1g-dev googletest)
+deps=$root/.deps
+download=$(mktemp -d)
+trap 'rm -rf "$download"' EXIT
+
+cd "$download"
+chmod 755 . # readable for apt's own download user, where root runs this
+apt-get -qq download "${packages[@]}" || fail "downloading failed (see above): are the package lists fresh (apt-get update)?"
+rm -rf "${deps:?}"
+for package in *.deb; do
+  dpkg -x "$package" "$deps"
+done
+# Of {fmt} and zlib only what works without their shared libraries stays.
+rm -rf "$deps"/usr/lib/*/cmake/fmt "$deps"/usr/lib/*/*.so "$deps"/usr/share/doc "$deps"/usr/share/man
+say "$deps ($(du -sh "$deps" | cut -f1)): $(printf '%s ' *.deb)"
