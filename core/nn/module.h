@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+
 #include "core/device/context.h"
 #include "core/nn/parameter.h"
 #include "core/tensor/arena.h"
@@ -44,5 +46,17 @@ class Module {
  protected:
   bool input_gradient_ = true;
 };
+
+/// The parameters of several modules, one after the other: for a module that is made of others. `modules` is
+/// a container of pointers, or a list: parameters_of({&first_, &second_}).
+template <class Modules = std::initializer_list<Module*>>
+ParameterList parameters_of(const Modules& modules) {
+  ParameterList all;
+  for (const auto& module : modules) {
+    const ParameterList own = module->parameters();
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
+}
 
 }  // namespace tandem

@@ -1,0 +1,70 @@
+#include "models/layers/block.h"
+
+#include "core/tensor/copy.h"
+
+namespace tandem {
+
+Block::Block(const std::string& name, std::int64_t width, std::int64_t heads, double stddev,
+             double residual_stddev)
+    : ln_1_(name + ".ln_1", width),
+      c_attn_(name + ".attn.c_attn", width, 3 * width, Init::normal(stddev), Init::zeros()),
+      attention_(heads),
+      attn_c_proj_(name + ".attn.c_proj", width, width, Init::normal(residual_stddev), Init::zeros()),
+      ln_2_(name + ".ln_2", width),
+      c_fc_(name + ".mlp.c_fc", width, 4 * width, Init::normal(stddev), Init::zeros()),
+      gelu_(ops::Activation::gelu),
+      mlp_c_proj_(name + ".mlp.c_proj", 4 * width, width, Init::normal(residual_stddev), Init::zeros()) {
+  // Their input gradients lie in the scratch memory that all blocks share.
+  for (Module* layer : std::initializer_list<Module*>{&ln_1_, &c_attn_, &attention_, &ln_2_, &c_fc_})
+    layer->set_input_gradient(false);
+}
+
+ParameterList Block::parameters() {
+  return parameters_of({&ln_1_, &c_attn_, &attn_c_proj_, &ln_2_, &c_fc_, &mlp_c_proj_});
+}
+
+TensorSpec Block::plan(MemoryPlan& memory, const TensorSpec& input) {
+  const auto temporaries = memory.scratch.scope();
+  d_narrow_ = memory.scratch.allocate(input);
+  {
+    const auto branch = memory.scratch.scope();
+    const TensorSpec qkv = c_attn_.plan(memory, ln_1_.plan(memory, input));
+    d_qkv_ = memory.scratch.allocate(qkv);
+    attention_.plan(memory, qkv);
+    h_ = memory.saved.allocate(input);
+  }
+  {
+    const auto branch = memory.scratch.scope();
+    const TensorSpec hidden = c_fc_.plan(memory, ln_2_.plan(memory, input));
+    d_hidden_ = memory.scratch.allocate(hidden);
+    gelu_.plan(memory, hidden);
+    y_ = memory.saved.allocate(input);
+  }
+  return input;
+}
+
+Tensor Block::forward(Context& context, const Tensor& x) {
+  copy(context.compute(), x, h_);
+  const Tensor qkv = c_attn_.forward(context, ln_1_.forward(context, x));
+  attn_c_proj_.forward_into(context, attention_.forward(context, qkv), h_, Write::add);
+
+  copy(context.compute(), h_, y_);
+  const Tensor hidden = c_fc_.forward(context, ln_2_.forward(context, h_));
+  mlp_c_proj_.forward_into(context, gelu_.forward(context, hidden), y_, Write::add);
+  return y_;
+}
+
+Tensor Block::backward(Context& context, const Tensor& d_stream, GradientSink& sink) {
+  mlp_c_proj_.backward_into(context, d_stream, d_hidden_, Write::assign, sink);
+  gelu_.backward(context, d_hidden_, sink);
+  c_fc_.backward_into(context, d_hidden_, d_narrow_, Write::assign, sink);
+  ln_2_.backward_into(context, d_narrow_, d_stream, Write::add, sink);
+
+  attn_c_proj_.backward_into(context, d_stream, d_narrow_, Write::assign, sink);
+  attention_.backward_into(context, d_narrow_, d_qkv_);
+  c_attn_.backward_into(context, d_qkv_, d_narrow_, Write::assign, sink);
+  ln_1_.backward_into(context, d_narrow_, d_stream, Write::add, sink);
+  return d_stream;
+}
+
+}  // namespace tandem

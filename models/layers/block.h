@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "models/layers/activation.h"
+#include "models/layers/attention.h"
+#include "models/layers/layer_norm.h"
+#include "models/layers/linear.h"
+
+namespace tandem {
+
+/// A pre-norm transformer block (GPT-2), x and y [B, T, width]:
+///
+///     h = x + attn.c_proj(attention(attn.c_attn(ln_1(x))))
+///     y = h + mlp.c_proj(gelu(mlp.c_fc(ln_2(h))))
+///
+/// Backward turns the gradient of y into that of x in place: it returns dy.
+class Block final : public Module {
+ public:
+  /// Parameters are named `name`.ln_1.weight and so on, as in GPT-2. Matrices start normal with `stddev`, the
+  /// two projections onto the residual stream with `residual_stddev`.
+  Block(const std::string& name, std::int64_t width, std::int64_t heads, double stddev,
+        double residual_stddev);
+
+  ParameterList parameters() override;
+  TensorSpec plan(MemoryPlan& memory, const TensorSpec& input) override;
+  Tensor forward(Context& context, const Tensor& x) override;
+  Tensor backward(Context& context, const Tensor& dy, GradientSink& sink) override;
+
+ private:
+  LayerNorm ln_1_;
+  Linear c_attn_;  // width → 3·width
+  CausalAttention attention_;
+  Linear attn_c_proj_;  // width → width
+  LayerNorm ln_2_;
+  Linear c_fc_;  // width → 4·width
+  Activation gelu_;
+  Linear mlp_c_proj_;  // 4·width → width
+
+  Tensor h_, y_;             // [B, T, width], saved
+  Tensor d_narrow_;          // [B, T, width], scratch: gradients of norm outputs and of attention's output
+  Tensor d_qkv_, d_hidden_;  // [B, T, 3·width], [B, T, 4·width], scratch
+};
+
+}  // namespace tandem
