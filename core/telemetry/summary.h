@@ -10,37 +10,58 @@
 
 namespace tandem {
 
-/// What summary.json says of one bucket, over the window.
+/// What summary.json says of one bucket, over the window: means over its reductions.
 struct BucketSummary {
   int id = 0;
   std::int64_t bytes = 0;
-  double transfer_ms = 0;       ///< mean over steps of the minimum over ranks of the collective's duration
-  std::vector<double> wait_ms;  ///< per rank: mean of its duration − transfer
-  std::optional<double> busbw_gb_s;  ///< null under 20 µs
+  double reductions = 0;             ///< a step: 1, or K where every micro-batch is synchronised
+  double transfer_ms = 0;            ///< the minimum over ranks of the collective's duration
+  std::vector<double> wait_ms;       ///< per rank: its duration − transfer
+  std::optional<double> busbw_gb_s;  ///< transfer_ms as bus bandwidth, 10^9 bytes/s; null under 20 µs
+};
+
+/// One rank's means over the window, in milliseconds a step.
+struct RankSummary {
+  double step_ms = 0;
+  std::optional<double> work_ms;  ///< step − exposed communication: what the others may have to wait for
+  std::optional<double> data_wait_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms, optimizer_ms,
+      host_ms;
 };
 
 /// A run's figures over its stable window, over all ranks (docs/measuring.md). One function computes them,
-/// for the end of a run and for `tandem scaling --from` alike.
+/// for the end of a run and for `tandem scaling --from` alike. Without a window every figure below it is
+/// unmeasured.
 struct Summary {
   std::int64_t steps_run = 0;
   std::optional<Window> window;
-  double step_ms = 0;  ///< T_P: wall time of the window / steps, on the rank where it is longest
+  double step_ms = 0;  ///< T_P: wall time of the window / steps, on the rank where it is longest. The wall
+                       ///< time is the sum of the steps', without the events between them
   std::optional<Interval> step_ms_ci;
   double step_ms_median = 0, step_ms_p90 = 0, step_ms_p99 = 0;  ///< each step: maximum over ranks
   double samples_per_s = 0;
   std::optional<double> tokens_per_s;
-  std::optional<double> data_wait_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms, optimizer_ms,
-      host_ms;  ///< means, on the slowest rank
-  std::optional<double> overlap_ratio;
-  std::optional<double> skew;
+  std::vector<RankSummary> ranks;
+  /// The rank with the most work_ms (with the longest wall time, where that was not measured). The means that
+  /// follow are this rank's: what it spends, all wait for.
   int slowest_rank = 0;
-  std::vector<BucketSummary> buckets;
-  std::vector<std::string> findings;  ///< "straggler: rank 1 …": the doctor's lines
+  std::optional<double> data_wait_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms, optimizer_ms,
+      host_ms;
+  std::optional<double> overlap_ratio;  ///< 1 − exposed / comm busy
+  std::optional<double> skew;           ///< (max − median)/median of work_ms; two ranks: (max − min)/min
+  std::optional<double> slowest_share;  ///< share of steps in which slowest_rank had the most work
+  std::vector<BucketSummary> buckets;   ///< in launch order; empty where not probed
+  double drift = 0;                     ///< Theil–Sen, relative, of the longest rank's steps
+  std::vector<std::int64_t> outlier_steps;
   bool steady = false;
   std::string not_steady_because;
+  std::vector<std::string> findings;  ///< "straggler: rank 1 …": the doctor's lines
 };
 
-/// `ranks[r]` are rank r's records, in step order, the same steps on all. `window_override` is --window.
+/// `ranks[r]` are rank r's records, in step order, the same steps on all. `window_override` is --window; one
+/// that reaches beyond the steps run gives no window, and not_steady_because says so.
 Summary summarise(const std::vector<std::vector<StepRecord>>& ranks, std::optional<Window> window_override);
+
+/// The content of summary.json, null for what was not measured.
+std::string to_json(const Summary& summary);
 
 }  // namespace tandem

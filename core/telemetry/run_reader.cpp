@@ -1,0 +1,179 @@
+#include "core/telemetry/run_reader.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "core/base/error.h"
+
+namespace tandem {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kVersion = 1;
+
+void check_version(const Json& json, const std::string& where) {
+  const auto version = json.find("version");
+  if (version == json.end() || !version->is_number_integer())
+    throw DataError("{} carries no format version: it is not of a run", where);
+  if (*version != kVersion)
+    throw DataError("{} has format version {}, this program reads version {}: use the program that wrote it",
+                    where, version->dump(), kVersion);
+}
+
+/// `json[key]` as a T, with an error that names key and place.
+template <class T>
+T get(const Json& json, const char* key, const std::string& where) {
+  try {
+    return json.at(key).get<T>();
+  } catch (const Json::exception&) {
+    throw DataError("{}: \"{}\" is missing or of another type", where, key);
+  }
+}
+
+std::optional<double> optional_number(const Json& json, const char* key, const std::string& where) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return std::nullopt;
+  return get<double>(json, key, where);
+}
+
+std::string as_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void flatten(const Json& json, const std::string& prefix, std::map<std::string, std::string>& flat) {
+  for (const auto& [key, value] : json.items()) {
+    std::string name = prefix + key;
+    if (value.is_object()) {
+      flatten(value, name + ".", flat);
+      continue;
+    }
+    for (auto& c : name)
+      if (c == '-') c = '_';
+    flat[name] = as_text(value);
+  }
+}
+
+BucketRecord parse_bucket(const Json& json, const std::string& where) {
+  BucketRecord bucket;
+  bucket.id = get<int>(json, "id", where);
+  bucket.bytes = get<std::int64_t>(json, "bytes", where);
+  bucket.ready_us = get<double>(json, "ready_us", where);
+  bucket.start_us = get<double>(json, "start_us", where);
+  bucket.end_us = get<double>(json, "end_us", where);
+  bucket.wait_start_us = optional_number(json, "wait_start_us", where).value_or(0);
+  bucket.wait_end_us = optional_number(json, "wait_end_us", where).value_or(0);
+  return bucket;
+}
+
+StepRecord parse_step(const Json& json, const std::string& where) {
+  check_version(json, where);
+  StepRecord step;
+  step.step = get<std::int64_t>(json, "step", where);
+  step.start_ms = get<double>(json, "start_ms", where);
+  step.step_ms = get<double>(json, "step_ms", where);
+  step.samples = get<std::int64_t>(json, "samples", where);
+  step.tokens = optional_number(json, "tokens", where) ? get<std::int64_t>(json, "tokens", where) : 0;
+  const std::pair<const char*, std::optional<double> StepRecord::*> fields[] = {
+      {"host_ms", &StepRecord::host_ms},
+      {"data_wait_ms", &StepRecord::data_wait_ms},
+      {"data_bubble_ms", &StepRecord::data_bubble_ms},
+      {"h2d_ms", &StepRecord::h2d_ms},
+      {"forward_ms", &StepRecord::forward_ms},
+      {"backward_ms", &StepRecord::backward_ms},
+      {"comm_busy_ms", &StepRecord::comm_busy_ms},
+      {"exposed_comm_ms", &StepRecord::exposed_comm_ms},
+      {"optimizer_ms", &StepRecord::optimizer_ms},
+      {"host_gap_ms", &StepRecord::host_gap_ms},
+      {"loss", &StepRecord::loss},
+      {"grad_norm", &StepRecord::grad_norm},
+      {"lr", &StepRecord::lr},
+      {"loss_scale", &StepRecord::loss_scale},
+      {"sm_mhz", &StepRecord::sm_mhz},
+      {"power_w", &StepRecord::power_w}};
+  for (const auto& [name, field] : fields) step.*field = optional_number(json, name, where);
+  if (const auto buckets = json.find("buckets"); buckets != json.end() && buckets->is_array())
+    for (const auto& bucket : *buckets) step.buckets.push_back(parse_bucket(bucket, where));
+  return step;
+}
+
+std::vector<StepRecord> read_steps(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file) throw DataError("{} is missing or unreadable: the run is incomplete", path.string());
+  std::vector<StepRecord> steps;
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::string where = fmt::format("{} line {}", path.string(), steps.size() + 1);
+    const Json json = Json::parse(line, nullptr, false);
+    if (json.is_discarded() || !json.is_object())
+      throw DataError("{} is cut off or not JSON: the run did not end as it should", where);
+    steps.push_back(parse_step(json, where));
+    if (steps.back().step != steps.front().step + static_cast<std::int64_t>(steps.size()) - 1)
+      throw DataError("{} is of step {}, not of the step after the line before", where, steps.back().step);
+  }
+  return steps;
+}
+
+Json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  if (!file)
+    throw DataError("{} is missing or unreadable: {} is no run", path.string(), path.parent_path().string());
+  Json json = Json::parse(file, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) throw DataError("{} is cut off or not JSON", path.string());
+  check_version(json, path.string());
+  return json;
+}
+
+Run parse_run(const Json& json, const fs::path& path) {
+  const std::string where = path.string();
+  Run run;
+  run.directory = path.parent_path().string();
+  const auto model = get<Json>(json, "model", where);
+  run.model = get<std::string>(model, "name", where);
+  run.parameters = get<std::int64_t>(model, "parameters", where);
+  run.dtype = get<std::string>(json, "dtype", where);
+  run.optimizer = get<std::string>(json, "optimizer", where);
+  run.batch = get<std::int64_t>(json, "batch", where);
+  run.accumulate = get<std::int64_t>(json, "accumulate", where);
+  run.global_batch = get<std::int64_t>(json, "global_batch", where);
+  run.ranks = get<int>(json, "ranks", where);
+  run.ddp = get<bool>(json, "ddp", where);
+  run.communicate = get<bool>(json, "communicate", where);
+  run.compute_threads = get<int>(json, "compute_threads", where);
+  if (run.ranks < 1) throw DataError("{}: {} ranks", where, run.ranks);
+  for (const auto& fault : json.value("injected", Json::array())) run.injected.push_back(as_text(fault));
+  flatten(json.value("config", Json::object()), "", run.config);
+  flatten(json.value("environment", Json::object()), "", run.environment);
+  if (const auto window = run.config.find("window");
+      window != run.config.end() && window->second.find(':') != std::string::npos)
+    run.window = parse_window(window->second);
+  return run;
+}
+
+void check_equal_steps(const Run& run) {
+  for (int r = 1; r < run.ranks; ++r) {
+    const auto here = run.steps[static_cast<std::size_t>(r)].size(), first = run.steps[0].size();
+    if (here == first) continue;
+    const int died = here < first ? r : 0;
+    throw DataError("{}: rank {} ended after {} steps, rank {} after {}: the run died there", run.directory,
+                    died, std::min(here, first), r - died, std::max(here, first));
+  }
+  if (run.steps[0].empty()) throw DataError("{}: the run has no finished step", run.directory);
+}
+
+}  // namespace
+
+Run read_run(const std::string& directory) {
+  const fs::path folder = directory;
+  if (!fs::is_directory(folder)) throw DataError("{}: no such folder", directory);
+  Run run = parse_run(read_json(folder / "run.json"), folder / "run.json");
+  for (int r = 0; r < run.ranks; ++r)
+    run.steps.push_back(read_steps(folder / fmt::format("steps.rank{}.jsonl", r)));
+  check_equal_steps(run);
+  return run;
+}
+
+}  // namespace tandem
