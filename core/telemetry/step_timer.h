@@ -2,48 +2,127 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "core/comm/comm_observer.h"
 #include "core/device/context.h"
+#include "core/telemetry/step_marks.h"
 #include "core/telemetry/step_record.h"
 
 namespace tandem {
 
-enum class Probe { off, step, bucket };  ///< --probe: nothing but the step's ends; phases too; buckets too
+/// --probe: nothing but the step's ends; phases and waits too; buckets too.
+enum class Probe { off, step, bucket };
 
-/// The parts of a step. Together with what lies between them (host) they tile it.
-enum class Phase { data, forward, backward, optimizer };
+/// What the training loop knows of a step when it ends.
+struct StepFacts {
+  std::int64_t samples = 0, tokens = 0;  ///< of this rank
+  std::optional<double> lr, loss_scale;
+  std::optional<double> loss, grad_norm;
+  bool loss_follows = false;  ///< the loss is still on its way: set_loss() will bring it
+};
 
-/// Times a step and its buckets by marks on the streams, never synchronising; a step's record is complete
-/// once its marks have been reached, which is asked for at the end of later steps. Allocates nothing after
-/// the second step.
+/// Times a step and its buckets by marks on the streams, never synchronising. Several steps are in flight: a
+/// step's record is handed over once its marks have been reached and its loss has come, which is asked for at
+/// the end of later steps. Allocates nothing after the second step.
+///
+///     timer.start_step(k);
+///     { auto scope = timer.measure(Phase::forward); … }
+///     timer.end_step({.samples = b, .loss_follows = true});
+///     …                                 // in a later step:
+///     timer.set_loss(k, loss);
+///     …
+///     timer.collect_rest();             // at the end of the run
+///
+/// One thread steps; collect_rest() may be called by another one (the thread that waits for signals).
 class StepTimer final : public CommObserver {
  public:
-  /// `bucket_bytes`: one entry per bucket. `on_record` gets every finished step, in order, on the calling
-  /// thread.
+  /// Ended steps that may wait for marks or loss. With one more, the oldest is handed over as it is.
+  static constexpr int kInFlight = 8;
+
+  /// `bucket_bytes`: one entry per bucket. `on_record` gets every finished step, in order, on the thread that
+  /// calls end_step(), set_loss(), event() or collect_rest(); it must not call the timer.
   StepTimer(Context& context, Probe probe, std::vector<std::int64_t> bucket_bytes,
             std::function<void(const StepRecord&)> on_record);
 
   /// Step k starts where step k − 1 ended, unless event() came between.
   void start_step(std::int64_t step);
-  /// RAII: from here to the end of the returned object's life the compute stream is in `phase`.
-  class [[nodiscard]] PhaseScope;
-  PhaseScope measure(Phase phase);
-  void end_step(std::int64_t samples, std::int64_t tokens);
-  /// Something that is not part of a step (evaluation, a checkpoint) has just ended: the next step starts
-  /// now, not at the last one's end.
-  void event();
+  void end_step(const StepFacts& facts);
+  /// Brings the loss, and the gradient norm where there is one, of a step that ended with `loss_follows`.
+  void set_loss(std::int64_t step, double loss, std::optional<double> grad_norm = {});
 
-  /// Hands over every record whose marks have been reached; `all` waits for the rest (at the end of a run).
-  void collect(bool all = false);
+  /// RAII: from here to the end of the returned object's life the compute stream is in `phase`. Phases do not
+  /// nest. All are measured by when the compute stream gets there; Phase::data also by the host's clock
+  /// (data_wait_ms; the stream's idling is data_bubble_ms; on the CPU they are the same).
+  class [[nodiscard]] PhaseScope {
+   public:
+    PhaseScope(const PhaseScope&) = delete;
+    PhaseScope& operator=(const PhaseScope&) = delete;
+    ~PhaseScope() { timer_.leave_phase(); }
+
+   private:
+    friend class StepTimer;
+    PhaseScope(StepTimer& timer, Phase phase) : timer_(timer) { timer_.enter_phase(phase); }
+    StepTimer& timer_;
+  };
+  PhaseScope measure(Phase phase) { return {*this, phase}; }
+  /// The compute stream has just updated the bucket's parameters.
+  void bucket_applied(int bucket);
+
+  /// Something that is not part of a step (evaluation, a checkpoint) has just ended: it lasted from the last
+  /// step's end, or the last event's, until now, and the next step starts now. Synchronises the compute
+  /// stream. Returns the line for events.jsonl.
+  EventRecord event(std::string kind, std::string text = {});
+
+  /// Hands over every step that has ended, in order, with what is known of it (a loss that has not come stays
+  /// null). Waits up to 100 ms for marks that have not been reached. Any thread.
+  void collect_rest();
 
   void bucket_ready(int bucket, Stream& compute) override;
   void bucket_start(int bucket, Stream& comm) override;
   void bucket_end(int bucket, Stream& comm) override;
   void wait_start(int bucket, Stream& compute) override;
   void wait_end(int bucket, Stream& compute) override;
+
+ private:
+  /// A step in flight. It starts where the slot before it ends, unless it has a start of its own: the first
+  /// step, and one that follows an event.
+  struct Slot {
+    TimeMark own_start, end;
+    bool has_own_start = false;
+    double gap_us = 0;  // from the previous step's end to this one's start
+    StepMarks marks;
+    StepRecord record;
+    bool loss_follows = false, timed = false;
+  };
+
+  bool measures(Probe least) const { return current_ && probe_ >= least; }
+  void enter_phase(Phase phase);
+  void leave_phase();
+
+  Slot& slot(int behind_oldest);
+  const TimeMark& end_before(const Slot& slot) const;
+  void read_times(Slot& slot);
+  void time_ended_steps();
+  void hand_over(bool without_loss);
+  void make_room(std::unique_lock<std::mutex>& lock);
+  void reserve_alike();
+
+  Context& context_;
+  const Probe probe_;
+  const std::vector<std::int64_t> bucket_bytes_;
+  const std::function<void(const StepRecord&)> on_record_;
+
+  std::mutex mutex_;  // guards what collect_rest() shares with the stepping thread: the steps that have ended
+  std::vector<Slot> slots_;
+  int oldest_ = 0, ended_ = 0;  // slots [oldest, oldest + ended) of the ring have ended, the next is current
+  double clock_ms_ = 0;         // end of the last step that was timed
+
+  Slot* current_ = nullptr;                // null between steps
+  std::optional<std::int64_t> last_step_;  // that ended
 };
 
 }  // namespace tandem
