@@ -4,39 +4,32 @@
 #include <memory>
 
 #include "core/device/context.h"
+#include "dataloader/batch_builder.h"
 #include "dataloader/dataset.h"
 #include "dataloader/sampler.h"
 
 namespace tandem {
 
-/// One micro-batch of one rank.
-struct Batch {
-  Tensor inputs;                   ///< [b, …] as Dataset::input(); ids of empty rows are 0, features 0
-  Tensor targets;                  ///< [b, …] as Dataset::target(); empty rows hold −1
-  std::int64_t samples = 0;        ///< rows that are not empty, here
-  std::int64_t valid_targets = 0;  ///< targets ≥ 0, here
-  std::int64_t step_valid_targets =
-      0;  ///< N: targets ≥ 0 over all ranks and micro-batches of this optimizer step
-  std::int64_t epoch = 0;
-};
-
 struct LoaderOptions {
   int workers = 1;              ///< threads; 0 fetches on the calling thread
-  int prefetch = 4;             ///< batches held ready
-  std::int64_t first_step = 0;  ///< resume here
+  int prefetch = 4;             ///< batches held ready (≥ 1 with workers)
+  std::int64_t first_step = 0;  ///< resume here: the optimizer step, counted over epochs, of the first batch
 };
 
-/// Worker threads fill a ring of staging slots; next() hands batches out in order whatever the workers do.
-/// Threads live as long as the loader, across epochs. What a worker throws is thrown by next() at the batch
-/// it belongs to.
+/// Worker threads fill a ring of slots; next() hands batches out in order whatever the workers do. Threads
+/// live as long as the loader, across epochs; memory is allocated once, here. A loader never ends: a pass
+/// over a validation set is sampler().steps_per_epoch() steps.
 class DataLoader {
  public:
+  /// Throws DataError if the sampler has no step to give (an empty data set, or `drop` and fewer samples than
+  /// one global batch).
   DataLoader(Context& context, std::shared_ptr<const Dataset> dataset, DistributedSampler sampler,
-             LoaderOptions options);
+             LoaderOptions options = {});
   ~DataLoader();
 
-  /// The next micro-batch, in fixed memory that stays valid until the next call. Never ends: epoch follows
-  /// epoch, each with its own permutation.
+  /// The next micro-batch (K of them make a step), in memory that stays valid until the next call. Epoch
+  /// follows epoch, each with its own permutation. Throws what fetching this batch threw; the call after that
+  /// goes on with the batch after it.
   const Batch& next();
 
   const DistributedSampler& sampler() const;
@@ -45,5 +38,8 @@ class DataLoader {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// Throws DataError if the data set holds less than one global batch: what a training run checks first.
+void check_global_batch(const Dataset& dataset, const DistributedSampler& sampler);
 
 }  // namespace tandem
