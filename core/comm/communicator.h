@@ -43,6 +43,10 @@ class Communicator {
   /// Blocks the host.
   virtual std::unique_ptr<Communicator> split(int color, int key, Stream& stream) = 0;
 
+  /// This rank's pending and later collectives throw CommError soon, and their buffers are let go. With
+  /// `threads` those of every rank do; with MPI the other ranks are not told (abort() does that).
+  virtual void abandon() noexcept = 0;
+
   /// Makes every rank's pending and later collectives fail, where the backend can; ends the ranks' processes
   /// where only that helps (MPI). Called when this rank cannot go on. `exit_code` is what the processes then
   /// end with.

@@ -1,15 +1,14 @@
 #include "core/device/cpu/cpu_stream.h"
 
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <utility>
-
-#include "core/device/cpu/cpu_event.h"
 
 namespace tandem::cpu {
 
 void InlineStream::record(EventImpl& event) {
-  auto& e = static_cast<CpuEvent&>(event);
-  e.complete(e.request(), nullptr);
+  auto& state = *static_cast<CpuEvent&>(event).state();
+  state.complete(state.request(), nullptr);
 }
 
 void InlineStream::wait(const EventImpl& event) {
@@ -17,7 +16,7 @@ void InlineStream::wait(const EventImpl& event) {
 }
 
 void InlineStream::mark(TimeMarkImpl& mark) {
-  static_cast<CpuTimeMark&>(mark).set_now();
+  CpuTimeMark::take(*static_cast<CpuTimeMark&>(mark).reading());
 }
 
 WorkerStream::WorkerStream(std::string name)
@@ -33,20 +32,21 @@ WorkerStream::~WorkerStream() {
 }
 
 void WorkerStream::record(EventImpl& event) {
-  auto* e = &static_cast<CpuEvent&>(event);
-  const auto number = e->request();
-  push({[this, e, number] { e->complete(number, error_); }, /*always=*/true});
+  auto state = static_cast<CpuEvent&>(event).state();
+  const auto number = state->request();
+  push({[this, state = std::move(state), number] { state->complete(number, error_); }, /*always=*/true});
 }
 
 void WorkerStream::wait(const EventImpl& event) {
-  const auto* e = &static_cast<const CpuEvent&>(event);
-  push({[e, number = e->requested()] { e->wait_for(number); }});
+  auto state = static_cast<const CpuEvent&>(event).state();
+  const auto number = state->requested();
+  push({[state = std::move(state), number] { state->wait_for(number); }});
 }
 
 void WorkerStream::mark(TimeMarkImpl& mark) {
-  auto* m = &static_cast<CpuTimeMark&>(mark);
-  m->request();
-  push({[m] { m->set_now(); }, /*always=*/true});
+  auto reading = static_cast<CpuTimeMark&>(mark).reading();
+  reading->store(0, std::memory_order_relaxed);
+  push({[reading = std::move(reading)] { CpuTimeMark::take(*reading); }, /*always=*/true});
 }
 
 void WorkerStream::enqueue(Task task) {
@@ -54,9 +54,8 @@ void WorkerStream::enqueue(Task task) {
 }
 
 void WorkerStream::synchronize() {
-  CpuEvent done;
-  record(done);
-  done.synchronize();
+  record(drained_);
+  drained_.synchronize();
 }
 
 void WorkerStream::push(Item item) {
@@ -83,6 +82,7 @@ WorkerStream::Item WorkerStream::pop() {
 
 void WorkerStream::run() {
   pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
+  prctl(PR_SET_TIMERSLACK, 1);  // ns; by default the kernel adds 50 µs to the short sleeps of a polling task
   for (Item item = pop(); item.task; item = pop()) {
     if (error_ && !item.always) continue;
     try {

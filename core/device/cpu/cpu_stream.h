@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/device/cpu/cpu_event.h"
 #include "core/device/stream.h"
 
 namespace tandem::cpu {
@@ -51,6 +52,7 @@ class WorkerStream final : public StreamImpl {
   std::size_t head_ = 0, size_ = 0;
   bool closing_ = false;
   std::exception_ptr error_;  // touched by the worker thread alone
+  CpuEvent drained_;          // what synchronize() records and waits for
   std::string name_;
   std::thread worker_;
 };
