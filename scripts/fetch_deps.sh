@@ -30,8 +30,8 @@ download=$(mktemp -d)
 trap 'rm -rf "$download"' EXIT
 
 cd "$download"
-chmod 755 . # readable for apt's own download user, where root runs this
-apt-get -qq download "${packages[@]}" || fail "downloading failed (see above): are the package lists fresh (apt-get update)?"
+# Where root runs this, apt would complain that its own user may not write here.
+apt-get -qq -o APT::Sandbox::User=root download "${packages[@]}" || fail "downloading failed (see above): are the package lists fresh (apt-get update)?"
 rm -rf "${deps:?}"
 for package in *.deb; do
   dpkg -x "$package" "$deps"
