@@ -14,9 +14,10 @@ class Task {
   static constexpr std::size_t kCapacity = 120;
 
   Task() = default;
+  // A lambda is passed where a Task is expected.
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, Task>)
-      Task(F&& f) {  // NOLINT(google-explicit-constructor): a lambda is passed where a Task is expected
+      Task(F&& f) {  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload)
     using Fn = std::remove_cvref_t<F>;
     static_assert(sizeof(Fn) <= kCapacity && alignof(Fn) <= alignof(std::max_align_t), "capture less");
     static_assert(std::is_nothrow_move_constructible_v<Fn>);
