@@ -7,8 +7,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(cmake g++ ninja-build libeigen3-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libopenmpi-dev openmpi-bin)
 test_packages=(libgtest-dev dataset-fashion-mnist python3)
-# Version 14 on purpose: other versions of clang-format break lines elsewhere.
-format_packages=(clang-format-14 git)
+# Version 14 on purpose: others break lines elsewhere and know other checks.
+lint_packages=(clang-format-14 clang-tidy-14 git)
 
 say() { printf '%s\n' "$*"; }
 fail() { # message: says what is wrong and what to do, and ends with 2
