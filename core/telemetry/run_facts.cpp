@@ -1,0 +1,103 @@
+#include "core/telemetry/run_facts.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/telemetry/step_line.h"
+
+namespace tandem {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json buckets_json(const RunFacts& facts) {
+  Json made = Json::array();
+  for (const BucketFacts& bucket : facts.buckets)
+    made.push_back({{"bytes", bucket.bytes}, {"parameters", bucket.parameters}});
+  return {{"asked_mb", or_null(facts.bucket_mb)},
+          {"asked_first_mb", or_null(facts.first_bucket_mb)},
+          {"made", std::move(made)}};
+}
+
+Json places_json(const std::vector<RankPlace>& places) {
+  Json json = Json::array();
+  for (const RankPlace& place : places)
+    json.push_back({{"host", place.host}, {"allowed_cores", place.allowed_cores}, {"cores", place.cores}});
+  return json;
+}
+
+/// What a GPU backend fills.
+Json gpu_json() {
+  Json json;
+  for (const char* name : {"gpus", "driver", "cuda", "cudnn", "nccl", "topology", "peer_access", "link_class",
+                           "nccl_transport", "clocks", "power_cap_w", "processes_on_gpus"})
+    json[name] = nullptr;
+  return json;
+}
+
+Json environment_json(const RunFacts& facts, const Environment& e) {
+  Json nccl_conf = Json::object();
+  for (const auto& [path, content] : e.nccl_conf) nccl_conf[path] = or_null(content);
+  return {{"host", e.host},
+          {"os", or_null(e.os)},
+          {"kernel", e.kernel},
+          {"cpu_model", or_null(e.cpu_model)},
+          {"cpu_mhz", or_null(e.cpu_mhz)},
+          {"governor", or_null(e.governor)},
+          {"cores", e.cores},
+          {"numa", Json(e.numa)},
+          {"cgroup_cpus", or_null(e.cgroup_cpus)},
+          {"memory_bytes", or_null(e.memory_bytes)},
+          {"load_average", or_null(e.load_average)},
+          {"runnable_tasks", or_null(e.runnable_tasks)},
+          {"compiler", or_null(facts.compiler)},
+          {"build_type", or_null(facts.build_type)},
+          {"arch", or_null(facts.arch)},
+          {"comm_backend", or_null(facts.backend)},
+          {"mpi", or_null(facts.mpi_version)},
+          {"ranks", places_json(facts.places)},
+          {"gpu", gpu_json()},
+          {"variables", Json(e.variables)},
+          {"nccl_conf", std::move(nccl_conf)}};
+}
+
+}  // namespace
+
+std::string run_json(const RunFacts& f, const Environment& environment) {
+  const Json json = {
+      {"version", kLogVersion},
+      {"started", or_null(f.started)},
+      {"arguments", f.arguments},
+      {"tandem", {{"version", f.version}, {"git", f.git}}},
+      {"model", {{"name", f.model}, {"parameters", f.parameters}, {"bytes", f.parameter_bytes}}},
+      {"dtype", f.dtype},
+      {"optimizer", f.optimizer},
+      {"data", or_null(f.data)},
+      {"seed", f.seed},
+      {"steps", f.steps},
+      {"batch", f.batch},
+      {"accumulate", f.accumulate},
+      {"ranks", f.ranks},
+      {"global_batch", f.global_batch},
+      {"ddp", f.ddp},
+      {"communicate", f.communicate},
+      {"compute_threads", f.compute_threads},
+      {"buckets", buckets_json(f)},
+      {"injected", f.injected},
+      {"probe_overhead", or_null(f.probe_overhead)},
+      {"config", Json(f.config)},
+      {"environment", environment_json(f, environment)},
+  };
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tandem

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/telemetry/environment.h"
+
+namespace tandem {
+
+/// One bucket as it was really made.
+struct BucketFacts {
+  std::int64_t bytes = 0;               ///< padding included
+  std::vector<std::string> parameters;  ///< in the order in which they lie in it
+};
+
+/// Where one rank runs.
+struct RankPlace {
+  std::string host;
+  std::string allowed_cores, cores;  ///< core_list(): before binding, and now
+};
+
+/// What run.json says beside the environment.
+struct RunFacts {
+  std::string model, dtype, optimizer, data;
+  std::int64_t parameters = 0, parameter_bytes = 0;
+  std::int64_t batch = 0, accumulate = 1, global_batch = 0;  ///< b, K, B
+  int ranks = 1;
+  std::int64_t steps = 0;  ///< planned
+  std::uint64_t seed = 0;
+  bool ddp = true, communicate = true;
+  int compute_threads = 1;
+  std::optional<double> bucket_mb, first_bucket_mb;  ///< asked for; empty without DDP
+  std::vector<BucketFacts> buckets;                  ///< made; in launch order
+  std::vector<std::string> injected;                 ///< Faults::describe()
+  std::optional<double> probe_overhead;              ///< a share of the step
+
+  std::vector<std::string> arguments;         ///< the command line
+  std::map<std::string, std::string> config;  ///< every option in force, defaults too
+  std::string version, git;                   ///< tandem::version::kNumber, kGit
+  std::string compiler, build_type, arch;     ///< tandem::version::kCompiler, kBuildType, kArch
+  std::string backend, mpi_version;           ///< Communicator::backend(), World::mpi_version()
+  std::vector<RankPlace> places;              ///< by rank
+  std::string started;                        ///< local date and time, ISO 8601
+};
+
+/// The content of run.json; null for what was not measured or does not apply, as all of GPUs on a CPU.
+std::string run_json(const RunFacts& facts, const Environment& environment);
+
+}  // namespace tandem
