@@ -100,14 +100,14 @@ class Checker {
   /// Forward and backward. Returns the input's gradient.
   Tensor pass(GradientSink& sink) {
     const Tensor y = module_.forward(context_, x_);
-    std::vector<double> dy = projection_;  // a copy: backward may overwrite it
-    return module_.backward(context_, Tensor::of(dy.data(), y.shape()), sink);
+    dy_ = projection_;  // a copy: backward may overwrite it, even with what it returns
+    return module_.backward(context_, Tensor::of(dy_.data(), y.shape()), sink);
   }
 
   void check_first_backward() {
     const std::vector<double> input = input_;
-    const Tensor& grads = store_->grads();  // NaN survives whatever does not assign
-    std::fill_n(grads.as<double>(), grads.numel(), std::numeric_limits<double>::quiet_NaN());
+    for (Parameter* p : parameters_)  // NaN survives whatever does not assign
+      if (!p->frozen) std::fill_n(p->grad.as<double>(), p->numel(), std::numeric_limits<double>::quiet_NaN());
     store_->start_accumulation();
     CountingSink sink;
     const Tensor dx = pass(sink);
@@ -196,7 +196,7 @@ class Checker {
   Context context_;
   std::optional<ParameterStore> store_;  // made after the parameters' dtype is set
   Arena saved_, scratch_;
-  std::vector<double> input_, projection_, input_gradient_;
+  std::vector<double> input_, projection_, dy_, input_gradient_;
   std::vector<std::int32_t> ids_;
   Tensor x_;
   std::unordered_map<const Parameter*, std::vector<double>> snapshot_;  // gradients of the first backward
