@@ -17,7 +17,7 @@ constexpr int kPointToPointTag = 100;  // beside the ring's tags
 template <class Post>
 void in_parts(Group& group, const Tensor& buffer, Post&& post) {
   const std::int64_t most = std::max<std::int64_t>(
-      1, group.limits().message_elements / static_cast<std::int64_t>(size_of(buffer.dtype())));
+      1, group.limits().message_bytes / static_cast<std::int64_t>(size_of(buffer.dtype())));
   for (std::int64_t at = 0; at < buffer.numel(); at += most) {
     const Tensor part = buffer.slice(at, std::min(most, buffer.numel() - at));
     MPI_Request request = MPI_REQUEST_NULL;
@@ -30,6 +30,7 @@ void in_parts(Group& group, const Tensor& buffer, Post&& post) {
 
 template <class F>
 void MpiCommunicator::enqueue(Stream& stream, F collective) {
+  if (size() == 1) return;  // the identity
   stream.enqueue([group = group_, collective] {
     group->throw_if_abandoned();
     collective(*group);

@@ -1,7 +1,6 @@
 #include "core/comm/mpi/mpi_group.h"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "core/comm/mpi/mpi_check.h"
@@ -40,11 +39,18 @@ std::byte* Group::scratch(std::int64_t bytes) {
   return scratch_.get();
 }
 
+void Backoff::progressed() {
+  last_progress_ = Clock::now();
+  sleeps_ = 0;
+}
+
 void Backoff::pause() {
-  constexpr int kLooks = 40;  // each 0.2 to 0.5 µs
-  if (++looks_ <= kLooks) return;
-  const int us = std::min(20 * (looks_ - kLooks), 200);
-  std::this_thread::sleep_for(std::chrono::microseconds(us));
+  using std::chrono::microseconds;
+  if (Clock::now() - last_progress_ < microseconds(50)) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(microseconds(std::min(50 + 10 * sleeps_++, 200)));
+  }
 }
 
 }  // namespace tandem::mpi

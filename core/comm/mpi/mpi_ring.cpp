@@ -88,8 +88,7 @@ class Piece {
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 
-/// Sends pieces starting at 0, `advance`, 2 `advance`, … < `length` round the ring, kInFlight at a time. A
-/// piece's blocks end where `count_of(start)` and `end` say.
+/// Sends `pieces` pieces round the ring, kInFlight at a time; `start_piece(piece, slot, k)` starts the k-th.
 template <class Start>
 void run(const Job& job, std::int64_t pieces, Start&& start_piece) {
   std::array<Piece, kInFlight> slots;
@@ -123,12 +122,15 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Most elements of a block of a piece.
+/// Most elements of one block of a piece, for a ring over `buffer`: pieces large enough to be cheap, small
+/// enough that several are on their way.
 std::int64_t block_limit(const Group& group, const Tensor& buffer) {
-  const auto element = static_cast<std::int64_t>(size_of(buffer.dtype()));
-  const std::int64_t piece = group.limits().piece_bytes / element;
-  return std::max<std::int64_t>(1,
-                                std::min({piece / group.size(), group.limits().message_elements / element}));
+  const Limits& limits = group.limits();
+  const std::int64_t element = buffer.bytes() / std::max<std::int64_t>(buffer.numel(), 1);
+  const std::int64_t piece =
+      std::clamp(buffer.bytes() / kInFlight, limits.least_piece_bytes, limits.most_piece_bytes);
+  const std::int64_t bytes = std::min(piece / group.size(), limits.message_bytes);
+  return std::max<std::int64_t>(bytes / std::max<std::int64_t>(element, 1), 1);
 }
 
 /// Reduce-scatter or all-gather: the buffer is P blocks of n/P; piece k is the k-th part of each.
