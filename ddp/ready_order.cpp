@@ -1,6 +1,7 @@
 #include "ddp/ready_order.h"
 
 #include "core/nn/parameter_store.h"
+#include "core/tensor/planned_memory.h"
 
 namespace tandem {
 
@@ -16,15 +17,11 @@ ParameterList trace_ready_order(Context& context, Module& module, const TensorSp
   const ParameterList parameters = module.parameters();
   const auto store = ParameterStore::allocate(context, ParameterLayout::in_order(parameters), parameters);
 
-  Arena measured_saved, measured_scratch;
-  MemoryPlan measured{context, measured_saved, measured_scratch};
-  measured_saved.allocate(input);
-  measured_saved.allocate(module.plan(measured, input));
-
-  Arena saved(context, measured_saved.peak()), scratch(context, measured_scratch.peak());
-  MemoryPlan memory{context, saved, scratch};
-  const Tensor x = saved.allocate(input);
-  const Tensor dy = saved.allocate(module.plan(memory, input));
+  Tensor x, dy;
+  const PlannedMemory memory(context, [&](MemoryPlan& plan) {
+    x = plan.saved.allocate(input);
+    dy = plan.saved.allocate(module.plan(plan, input));
+  });
 
   ReadyOrder order;
   module.forward(context, x);

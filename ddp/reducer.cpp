@@ -1,16 +1,13 @@
 #include "ddp/reducer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
+
+#include "core/tensor/copy.h"
 
 namespace tandem {
 
 namespace {
-
-void copy(const Tensor& from, const Tensor& to, Stream& stream) {
-  stream.enqueue([from, to] { std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes())); });
-}
 
 bool same_layout(const ParameterLayout& a, const ParameterLayout& b) {
   return a.numel() == b.numel() && std::equal(a.entries().begin(), a.entries().end(), b.entries().begin(),
@@ -27,20 +24,14 @@ Reducer::Reducer(Context& context, Communicator& communicator, const BucketPlan&
       communicator_(&communicator),
       observer_(observer),
       options_(options),
-      specs_(plan.buckets) {
+      specs_(plan.buckets),
+      scope_(communicator, context.comm()) {
   require(same_layout(plan.layout, store.layout()), "the parameters do not lie where the bucket plan says");
   if (!options.gradient_as_bucket_view)
     memory_ = Arena(context, store.grads().bytes() + Arena::kAlignment * std::ssize(specs_));
   buckets_.reserve(specs_.size());
   for (const BucketSpec& spec : specs_) add_bucket(spec, store);
   memory_.seal();
-}
-
-Reducer::~Reducer() {
-  try {
-    context_->comm().synchronize();
-  } catch (...) {  // whoever waited for the bucket has seen it
-  }
 }
 
 void Reducer::add_bucket(const BucketSpec& spec, const ParameterStore& store) {
@@ -123,7 +114,7 @@ void Reducer::launch_full_buckets() {
 
 void Reducer::launch(Bucket& bucket) {
   Stream &compute = context_->compute(), &comm = context_->comm();
-  if (!options_.gradient_as_bucket_view) copy(bucket.grads, bucket.reduced, compute);
+  if (!options_.gradient_as_bucket_view) copy(compute, bucket.grads, bucket.reduced);
   bucket.in_flight = true;
   if (!options_.communicate) return;
 
@@ -147,7 +138,7 @@ void Reducer::wait(const Bucket& waited) {
     compute.wait(bucket.done);
     if (observer_) observer_->wait_end(bucket.index, compute);
   }
-  if (!options_.gradient_as_bucket_view) copy(bucket.reduced, bucket.grads, compute);
+  if (!options_.gradient_as_bucket_view) copy(compute, bucket.reduced, bucket.grads);
   bucket.in_flight = false;
 }
 

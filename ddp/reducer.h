@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/comm/comm_observer.h"
+#include "core/comm/comm_scope.h"
 #include "core/comm/communicator.h"
 #include "core/nn/parameter_store.h"
 #include "core/tensor/arena.h"
@@ -45,7 +46,8 @@ struct Bucket {
 /// communication nothing happens on the comm stream and the observer hears of bucket_ready alone. A group of
 /// one rank goes the whole way, with collectives that do nothing.
 ///
-/// A step allocates nothing. Context, communicator, store and observer must outlive the reducer.
+/// A step allocates nothing. Context, communicator, store and observer must outlive the reducer,
+/// which waits at its end until the comm stream is done.
 class Reducer final : public GradientSink {
  public:
   /// Throws ContractError if the store's layout is not the plan's.
@@ -53,8 +55,6 @@ class Reducer final : public GradientSink {
           ReducerOptions options, CommObserver* observer = nullptr);
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
-  /// Waits until the comm stream has let go of the buckets.
-  ~Reducer() override;
 
   /// Before each micro-batch's backward. With `sync` false gradients only accumulate (DDP's no_sync). Where
   /// the micro-batch before was reduced too (synchronising at every one), its sum lives on in rank 0's
@@ -100,6 +100,7 @@ class Reducer final : public GradientSink {
   std::unordered_map<const Parameter*, std::size_t> slot_of_;
   std::size_t launched_ = 0;  // buckets launched in this backward
   bool sync_ = false;
+  CommScope scope_;  // last: the comm stream lets go of the buckets before they go
 };
 
 }  // namespace tandem
