@@ -7,6 +7,7 @@
 
 #include "core/ops/cpu/parallel.h"
 #include "core/ops/cpu/simd.h"
+#include "core/ops/cpu/transpose.h"
 
 // Matrix product by blocks, after Goto and van de Geijn 2008 ("Anatomy of high-performance matrix
 // multiplication"). Three nested blocks, one for each level of memory:
@@ -60,18 +61,27 @@ struct Blocks {
 /// Packs B [depth, columns] as panels of kTileColumns columns, depth-major; missing columns are zero.
 template <class T>
 void pack_b(MatrixView<T> b, std::int64_t depth, std::int64_t columns, T* packed) {
-  constexpr int kWidth = kTileColumns<T>;
-  for (std::int64_t j = 0; j < columns; j += kWidth, packed += depth * kWidth) {
-    const std::int64_t width = std::min<std::int64_t>(kWidth, columns - j);
-    if (width < kWidth) std::fill_n(packed, depth * kWidth, T(0));
-    if (b.column_stride == 1 && width == kWidth) {
-      for (std::int64_t p = 0; p < depth; ++p)
-        std::memcpy(packed + p * kWidth, b.at(p, j), kWidth * sizeof(T));
-    } else {
-      for (std::int64_t x = 0; x < width; ++x)
-        for (std::int64_t p = 0; p < depth; ++p) packed[p * kWidth + x] = *b.at(p, j + x);
+  constexpr int kWidth = kTileColumns<T>, kLane = kLanes<T>;
+  const std::int64_t full = columns / kWidth * kWidth;
+  if (b.column_stride == 1) {  // row after row, as they lie in memory
+    for (std::int64_t p = 0; p < depth; ++p)
+      for (std::int64_t j = 0; j < full; j += kWidth)
+        std::memcpy(packed + j * depth + p * kWidth, b.at(p, j), kWidth * sizeof(T));
+  } else {
+    const std::int64_t whole = depth / kLane * kLane;
+    for (std::int64_t j = 0; j < full; j += kLane) {
+      T* panel = packed + j / kWidth * kWidth * depth + j % kWidth;
+      for (std::int64_t p = 0; p < whole; p += kLane)
+        transpose_block(b.at(p, j), b.column_stride, panel + p * kWidth, kWidth);
+      for (std::int64_t p = whole; p < depth; ++p)
+        for (std::int64_t x = 0; x < kLane; ++x) panel[p * kWidth + x] = *b.at(p, j + x);
     }
   }
+  if (full == columns) return;
+  T* panel = packed + full * depth;
+  std::fill_n(panel, depth * kWidth, T(0));
+  for (std::int64_t p = 0; p < depth; ++p)
+    for (std::int64_t j = full; j < columns; ++j) panel[p * kWidth + j - full] = *b.at(p, j);
 }
 
 /// Packs A [rows, depth], rows contiguous, as panels of kTileRows rows.
@@ -85,15 +95,12 @@ void pack_row_panels(MatrixView<T> a, std::int64_t rows, std::int64_t depth, T* 
 /// Packs A [rows, depth], columns contiguous, as panels of kTileRows rows.
 template <class T>
 void pack_column_panels(MatrixView<T> a, std::int64_t rows, std::int64_t depth, T* packed) {
-  for (std::int64_t i = 0; i < rows; i += kTileRows, packed += kPanelSize) {
-    const std::int64_t height = std::min<std::int64_t>(kTileRows, rows - i);
-    for (std::int64_t p = 0; p < depth; ++p) {
-      T* column = packed + p * kTileRows;
-      if (height == kTileRows)
-        std::memcpy(column, a.at(i, p), kTileRows * sizeof(T));
-      else
-        std::memcpy(column, a.at(i, p), static_cast<std::size_t>(height) * sizeof(T));
-    }
+  const std::int64_t full = rows / kTileRows * kTileRows;
+  for (std::int64_t p = 0; p < depth; ++p) {
+    T* column = packed + p * kTileRows;
+    for (std::int64_t i = 0; i < full; i += kTileRows, column += kPanelSize)
+      std::memcpy(column, a.at(i, p), kTileRows * sizeof(T));
+    std::memcpy(column, a.at(full, p), static_cast<std::size_t>(rows - full) * sizeof(T));
   }
 }
 
