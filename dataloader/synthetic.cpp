@@ -39,7 +39,12 @@ void SyntheticFeatures::fetch(std::int64_t index, Philox& /*random*/, const Tens
   Philox noise = sample_stream(split_, index);
   const std::int32_t label = below(classes_, noise);
   Philox centre(kCentreSeed, static_cast<std::uint64_t>(label));
-  std::generate_n(input.as<float>(), features_, [&] { return 0.5f * symmetric(centre) + symmetric(noise); });
+  auto* features = input.as<float>();
+  std::uint32_t signs = 0;  // of 32 features of the centre
+  for (std::int64_t j = 0; j < features_; ++j, signs >>= 1) {
+    if (j % 32 == 0) signs = centre();
+    features[j] = (signs & 1 ? 0.3f : -0.3f) + symmetric(noise);
+  }
   target.as<std::int32_t>()[0] = label;
 }
 

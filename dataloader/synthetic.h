@@ -8,8 +8,8 @@
 namespace tandem {
 
 /// Random features around one random centre per class: learnable, made on the fly, of any size. Feature j of
-/// sample i of class c is 0.5·u(c, j) + u(i, j), with u uniform in [-1, 1) and c uniform. The data depends on
-/// nothing but `split`: two splits share the centres, but no sample.
+/// sample i of class c is s(c, j) + u(i, j), with s = ±0.3, u uniform in [-1, 1) and c uniform. The data
+/// depends on nothing but `split`: two splits share the centres, but no sample.
 class SyntheticFeatures : public Dataset {
  public:
   SyntheticFeatures(std::int64_t samples, std::int64_t features, std::int64_t classes, std::uint64_t split);
