@@ -1,0 +1,231 @@
+// Trains a model data-parallel. `train_steps` is the loop, top to bottom: fetch, forward, backward (buckets leave as they fill),
+// wait, update. What stands around it makes its parts (examples/train/) and tells what happened (core/telemetry/).
+#include <cstdio>
+#include <exception>
+
+#include "core/comm/agreed.h"
+#include "core/comm/comm_scope.h"
+#include "core/comm/launch.h"
+#include "core/telemetry/faults.h"
+#include "ddp/reducer.h"
+#include "ddp/replicate.h"
+#include "examples/train/evaluate.h"
+#include "examples/train/feedback.h"
+#include "examples/train/intro.h"
+#include "examples/train/options.h"
+#include "examples/train/recorder.h"
+#include "examples/train/replica.h"
+#include "optim/schedule.h"
+
+namespace tandem::train {
+namespace {
+
+/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have. Returns the gradient's norm,
+/// where clipping needed it.
+std::optional<double> update(Replica& replica, Reducer* reducer, double lr, double clip, StepTimer& timer) {
+  std::optional<double> norm;
+  if (clip > 0) {
+    if (reducer)
+      for (const Bucket& bucket : reducer->buckets()) reducer->wait(bucket);
+    norm = replica.gradient_norm.compute();
+  }
+  replica.optimizer->start_step(lr, norm ? clip_scale(*norm, clip) : 1.0);
+  if (!reducer) {
+    replica.optimizer->update_all();
+    return norm;
+  }
+  for (const Bucket& bucket : reducer->buckets()) {
+    reducer->wait(bucket);
+    replica.optimizer->update_slice(bucket.spec->offset, bucket.spec->numel);
+    timer.bucket_applied(bucket.index);
+  }
+  return norm;
+}
+
+void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder, const SignalGuard& signals) {
+  const Options& o = setup.options;
+  StepTimer& timer = recorder.timer();
+  const Faults faults(o.inject, world.size());
+  const Schedule schedule = setup.schedule();
+  DataLoader loader(context, setup.data.train, setup.sampler,
+                    {.workers = static_cast<int>(o.workers), .prefetch = static_cast<int>(o.prefetch)});
+  std::optional<Evaluator> evaluator;
+  if (setup.data.validation) evaluator.emplace(context, world.comm(), setup);
+
+  IgnoreGradients no_reducer;
+  std::optional<Reducer> reducer;
+  if (o.ddp)
+    reducer.emplace(context, world.comm(), replica.plan, replica.store,
+                    ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm}, &timer);
+  GradientSink& sink = reducer ? static_cast<GradientSink&>(*reducer) : no_reducer;
+  StepFeedback feedback(context, world.comm(), o.ddp && !o.no_comm);
+  CommScope comm_scope(world.comm(), context.comm());  // buckets and feedback outlive what the comm stream does with them
+
+  bool stop = false;
+  for (std::int64_t step = 0; step < setup.steps && !stop; ++step) {
+    recorder.entered(step);
+    timer.start_step(step);
+    faults.before_step(world.rank(), step);
+    replica.store.start_accumulation();
+
+    StepFacts facts{.lr = schedule.at(step), .loss_follows = true};
+    double loss = 0;
+    for (std::int64_t micro = 0; micro < o.accumulate; ++micro) {
+      const Batch& batch = [&]() -> const Batch& {
+        const auto scope = timer.measure(Phase::data);
+        return loader.next();
+      }();
+      const bool last = micro + 1 == o.accumulate;
+      Tensor logits;
+      {
+        const auto scope = timer.measure(Phase::forward);
+        logits = replica.model.forward(context, batch.inputs);
+        replica.loss.forward_backward(context, logits, batch.targets, 1.0 / static_cast<double>(batch.step_valid_targets));
+      }
+      {
+        const auto scope = timer.measure(Phase::backward);
+        if (reducer) reducer->start_backward(/*sync=*/last || o.sync_every_micro_batch);
+        replica.model.backward(context, /*dy=*/logits, sink);
+        if (reducer && (last || o.sync_every_micro_batch)) reducer->finish();
+      }
+      loss += replica.loss.loss_sum() / static_cast<double>(batch.step_valid_targets);
+      facts.samples += batch.samples;
+      if (setup.sequence() > 0) facts.tokens += batch.valid_targets;
+    }
+
+    std::optional<double> norm;
+    {
+      const auto scope = timer.measure(Phase::optimizer);
+      norm = update(replica, reducer ? &*reducer : nullptr, *facts.lr, o.clip, timer);
+    }
+    facts.grad_norm = norm;
+    feedback.send(step, loss, signals.stop_requested());
+    timer.end_step(facts);
+
+    if (step > 0) {  // by now the step before is known to all ranks
+      const StepFeedback::Result before = feedback.receive(step - 1);
+      timer.set_loss(step - 1, before.loss);
+      stop = before.stop;
+    }
+    const bool end = stop || step + 1 == setup.steps;
+    if (evaluator && (end || (o.eval_every > 0 && (step + 1) % o.eval_every == 0)))
+      recorder.evaluated(evaluator->run(replica), /*classes=*/setup.sequence() == 0);
+  }
+  timer.set_loss(recorder.step(), feedback.receive(recorder.step()).loss);
+  if (stop) recorder.note("stopped", fmt::format("SIGUSR1: stopped after step {}", recorder.step()));
+}
+
+/// A failure while training: says in which step.
+class StepError : public Error {
+ public:
+  StepError(std::int64_t step, const Error& cause)
+      : Error(fmt::format("step {}: {}", step, cause.what())), exit_code_(cause.exit_code()) {}
+  int exit_code() const override { return exit_code_; }
+
+ private:
+  int exit_code_;
+};
+
+/// One rank's run, from options to report. `parse_error`: what was wrong with the command line.
+void run(Context& context, World& world, const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
+  const Setup setup = agreed(world, context, [&] {
+    if (parse_error) throw *parse_error;
+    return prepare(line.options, world.rank(), world.size());
+  });
+  const Options& options = setup.options;
+  Blueprint blueprint(context, setup);
+  const MemoryTable memory = blueprint.memory;
+  const RunFacts facts = gather_facts(context, world, setup, blueprint.plan);
+  if (world.rank() == 0) {
+    if (!world.binding().note.empty()) fmt::print("{}\n", world.binding().note);
+    fmt::print("{}", introduce(setup, facts, memory, /*buckets=*/options.dry_run));
+    std::fflush(stdout);
+  }
+  if (options.dry_run) return;
+
+  const std::filesystem::path folder = agree_on_folder(context, world, setup);
+  Replica replica(context, setup, std::move(blueprint));
+  if (options.ddp) replicate(context, world.comm(), replica.plan, replica.store);
+  Recorder recorder(context, world, setup, facts, signals, folder);
+  try {
+    train_steps(context, world, setup, replica, recorder, signals);
+  } catch (const Error& error) {
+    throw StepError(recorder.step(), error);
+  }
+  recorder.finish();
+}
+
+int fail(const std::string& rank, const std::exception& error) {
+  std::fflush(stdout);
+  fmt::print(stderr, "tandem: {}{}\n", rank, error.what());
+  const auto* own = dynamic_cast<const Error*>(&error);
+  return own ? own->exit_code() : 1;
+}
+
+int run_process(const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
+  const Options& o = line.options;
+  Context context = Context::cpu(static_cast<int>(o.compute_threads));
+  auto world = World::join(context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
+  const std::string name = fmt::format("rank {}: ", world->rank());
+  try {
+    run(context, *world, line, parse_error, signals);
+    return 0;
+  } catch (const AgreedError& error) {  // thrown by all ranks: one speaks for all
+    if (error.speaker()) fail("", error);
+    return error.exit_code();
+  } catch (const std::exception& error) {  // thrown by this rank alone: the others must be told
+    const int code = fail(name, error);
+    world->comm().abort(code);
+    return code;
+  }
+}
+
+int run_ranks_as_threads(const CommandLine& line, SignalGuard& signals) {
+  const Options& o = line.options;
+  try {
+    run_threads(
+        static_cast<int>(*o.threads),
+        [&](World& world) {
+          Context context = Context::cpu(static_cast<int>(o.compute_threads));
+          run(context, world, line, {}, signals);
+        },
+        {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
+    return 0;
+  } catch (const RankError& error) {
+    return fail(fmt::format("rank {}: ", error.rank()), error);
+  } catch (const std::exception& error) {
+    return fail("", error);
+  }
+}
+
+int start(int argc, char** argv) {
+  CommandLine line;
+  std::optional<UsageError> parse_error;
+  try {
+    line = parse(argc, argv);
+    if (launched_ranks() > 0 && (line.options.ranks || line.options.threads))
+      throw UsageError("--ranks and --threads start ranks themselves: leave them out under mpirun");
+    if (line.options.ranks && line.message.empty())
+      relaunch_under_mpirun(static_cast<int>(*line.options.ranks), line.options.arguments_without({"--ranks"}));
+  } catch (const UsageError& error) {
+    parse_error = error;
+  }
+  if (!line.message.empty()) {
+    fmt::print("{}\n", line.message);
+    return 0;
+  }
+  SignalGuard signals;
+  if (line.options.threads && !parse_error) return run_ranks_as_threads(line, signals);
+  return run_process(line, parse_error, signals);
+}
+
+}  // namespace
+}  // namespace tandem::train
+
+int main(int argc, char** argv) {
+  try {
+    return tandem::train::start(argc, argv);
+  } catch (const std::exception& error) {
+    return tandem::train::fail("", error);
+  }
+}

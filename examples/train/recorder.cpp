@@ -1,0 +1,132 @@
+#include "examples/train/recorder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+#include "core/telemetry/explain.h"
+#include "core/telemetry/gather.h"
+#include "core/telemetry/run_folder.h"
+#include "core/telemetry/run_report.h"
+#include "core/telemetry/summary.h"
+#include "examples/train/paths.h"
+
+namespace tandem::train {
+
+namespace {
+
+constexpr Window kFullWindow{50, 249, false};
+
+Probe probe_of(const Options& o) {
+  if (o.probe == "off") return Probe::off;
+  return o.probe == "step" ? Probe::step : Probe::bucket;
+}
+
+std::vector<std::int64_t> bucket_bytes(const RunFacts& facts) {
+  std::vector<std::int64_t> bytes;
+  for (const BucketFacts& bucket : facts.buckets) bytes.push_back(bucket.bytes);
+  return bytes;
+}
+
+StepHistory reserve_history(const Setup& setup, const RunFacts& facts, const std::optional<Window>& window) {
+  const std::int64_t needed = std::max(kFullWindow.last, window ? window->last : 0) + 1;
+  const auto micro_batches = static_cast<std::size_t>(setup.options.accumulate);
+  const std::size_t reductions = facts.buckets.size() * (setup.options.sync_every_micro_batch ? micro_batches : 1);
+  return StepHistory(std::min(setup.steps, needed), reductions, 3 * micro_batches + 1);
+}
+
+}  // namespace
+
+std::filesystem::path agree_on_folder(Context& context, World& world, const Setup& setup) {
+  std::optional<UsageError> error;
+  std::string folder;
+  if (world.rank() == 0) {
+    try {
+      folder = make_run_folder(setup.options.log_dir, project_root() / "runs",
+                               run_name(setup.options.model, world.size(), std::time(nullptr)))
+                   .string();
+    } catch (const UsageError& e) {
+      error = e;
+    }
+  }
+  world.agree(error ? &*error : nullptr, context);
+  return broadcast_text(folder, world.comm(), context.comm());
+}
+
+Recorder::Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts, SignalGuard& signals,
+                   std::filesystem::path folder)
+    : context_(context),
+      world_(world),
+      setup_(setup),
+      facts_(facts),
+      folder_(std::move(folder)),
+      window_(setup.window),
+      style_(ConsoleStyle::of(stdout)),
+      log_(folder_, world.rank()),
+      console_(world.rank() == 0 ? stdout : nullptr, style_,
+               {.steps = setup.steps, .ranks = world.size(), .log_every = setup.options.log_every}),
+      history_(reserve_history(setup, facts, window_)),
+      timer_(context, probe_of(setup.options), bucket_bytes(facts), [this](const StepRecord& r) { record(r); }),
+      registration_(signals, [this] { return last_words(); }) {
+  if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
+}
+
+void Recorder::record(const StepRecord& record) {
+  log_.append(record);
+  console_.step(record);
+  history_.add(record);
+  if (setup_.options.explain_step == record.step) explained_ = record;
+}
+
+std::string Recorder::last_words() {
+  const std::int64_t step = this->step();
+  timer_.collect_rest();
+  note("interrupted", fmt::format("in step {}", step));
+  log_.flush();
+  return fmt::format("rank {}: step {}", world_.rank(), step);
+}
+
+void Recorder::note(const std::string& kind, const std::string& text) {
+  EventRecord event;
+  event.step = step();
+  event.kind = kind;
+  event.inside_step = true;
+  event.text = text;
+  log_.append(event);
+}
+
+void Recorder::evaluated(const Evaluation& evaluation, bool classes) {
+  const std::string accuracy = classes ? fmt::format(", accuracy {:.2f}%", 100 * evaluation.accuracy) : "";
+  const std::string text = fmt::format("validation: loss {:.4f}{} ({} targets)", evaluation.loss, accuracy, evaluation.targets);
+  event("evaluation", text);
+  console_.print(fmt::format("after step {}: {}", step(), text));
+}
+
+void Recorder::finish() {
+  timer_.collect_rest();
+  log_.flush();
+  const auto ranks = gather_records(history_.records(), world_.comm(), context_.comm());
+  std::vector<std::vector<StepRecord>> story;
+  if (setup_.options.explain_step) {
+    const std::vector<StepRecord> mine = explained_ ? std::vector{*explained_} : std::vector<StepRecord>{};
+    story = gather_records(mine, world_.comm(), context_.comm());
+  }
+  if (world_.rank() != 0) return;
+
+  Summary summary = summarise(ranks, window_);
+  summary.steps_run = step() + 1;
+  write_text_file(folder_ / "summary.json", to_json(summary));
+  if (!story.empty() && std::all_of(story.begin(), story.end(), [](const auto& r) { return r.size() == 1; })) {
+    std::vector<StepRecord> records;
+    for (const auto& rank : story) records.push_back(rank.front());
+    console_.print(explain_step(records));
+  }
+  console_.print(bucket_table(facts_.buckets));
+  console_.print(run_report(summary, {.ranks = world_.size(),
+                                      .folder = std::filesystem::relative(folder_).string(),
+                                      .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
+                                                                     std::max(2, world_.size()), setup_.measured_options()),
+                                      .utf8 = style_.utf8}));
+}
+
+}  // namespace tandem::train

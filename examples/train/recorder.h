@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/comm/signals.h"
+#include "core/comm/world.h"
+#include "core/telemetry/console.h"
+#include "core/telemetry/run_facts.h"
+#include "core/telemetry/run_log.h"
+#include "core/telemetry/statistics.h"
+#include "core/telemetry/step_history.h"
+#include "core/telemetry/step_timer.h"
+#include "examples/train/evaluate.h"
+
+namespace tandem::train {
+
+/// The folder of this run's files: rank 0 makes it, all ranks learn its path. Collective. Throws AgreedError.
+std::filesystem::path agree_on_folder(Context& context, World& world, const Setup& setup);
+
+/// What a run tells of itself: times every step, writes the log files, shows progress and sums up. Also when
+/// the run is ended by a signal: the logs are then complete up to the last finished step.
+class Recorder {
+ public:
+  Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts, SignalGuard& signals,
+           std::filesystem::path folder);
+
+  StepTimer& timer() { return timer_; }
+  /// The step that this rank is in.
+  void entered(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
+  std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
+
+  void event(const std::string& kind, const std::string& text = {}) { log_.append(timer_.event(kind, text)); }
+  /// Notes something that takes no time of its own.
+  void note(const std::string& kind, const std::string& text);
+  void evaluated(const Evaluation& evaluation, bool classes);
+
+  /// After the last step: writes summary.json and prints the report. Collective.
+  void finish();
+
+ private:
+  void record(const StepRecord& record);
+  std::string last_words();
+
+  Context& context_;
+  World& world_;
+  const Setup& setup_;
+  const RunFacts& facts_;
+  const std::filesystem::path folder_;
+  const std::optional<Window> window_;
+  std::atomic<std::int64_t> step_{0};
+  ConsoleStyle style_;
+  RunLog log_;
+  Console console_;
+  StepHistory history_;
+  std::optional<StepRecord> explained_;
+  StepTimer timer_;
+  SignalGuard::Registration registration_;
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/comm/world.h"
+#include "core/tensor/planned_memory.h"
+#include "ddp/bucket_plan.h"
+#include "examples/train/setup.h"
+#include "models/loss.h"
+#include "optim/clip.h"
+#include "optim/optimizer.h"
+
+namespace tandem::train {
+
+/// Bytes of one rank, as planned.
+struct MemoryTable {
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, scratch = 0, bucket_copies = 0, batches = 0;
+  std::int64_t total() const {
+    return parameters + gradients + optimizer + activations + scratch + bucket_copies + batches;
+  }
+};
+
+/// The model without memory, and the plan of its gradients. Enough for --dry-run.
+struct Blueprint {
+  Blueprint(Context& context, const Setup& setup);
+
+  std::unique_ptr<Module> model;
+  BucketPlan plan;  ///< without DDP: no buckets, and a layout in definition order
+  MemoryTable memory;
+};
+
+/// One rank's copy of the model, with all memory that training it takes.
+class Replica {
+ public:
+  Replica(Context& context, const Setup& setup, Blueprint blueprint);
+
+ private:
+  Blueprint blueprint_;
+
+ public:
+  Module& model;
+  const BucketPlan& plan;
+  ParameterStore store;
+  CrossEntropyLoss loss;
+  std::unique_ptr<Optimizer> optimizer;
+  GradientNorm gradient_norm;
+
+ private:
+  PlannedMemory memory_;
+};
+
+}  // namespace tandem::train

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/telemetry/statistics.h"
+#include "dataloader/data_spec.h"
+#include "dataloader/sampler.h"
+#include "examples/train/options.h"
+#include "models/presets.h"
+#include "optim/schedule.h"
+
+namespace tandem::train {
+
+/// What a run is going to do, worked out from the options, the data and the number of ranks before any memory is taken.
+struct Setup {
+  Options options;
+  ModelConfig config;
+  DataSets data;
+  DistributedSampler sampler;  ///< of the training data, as this rank sees it: holds b, K, P and the seed
+  std::int64_t steps = 0;
+  std::optional<Window> window;  ///< --window
+
+  std::int64_t batch() const { return sampler.batch; }
+  /// Tokens of a sample; 0 where samples are not sequences.
+  std::int64_t sequence() const { return config.is_gpt() ? config.gpt().sequence : 0; }
+  TensorSpec model_input() const;
+  Schedule schedule() const;
+  /// The command line without what names this one run (ranks, log folder, …): what `tandem scaling` is given.
+  std::string measured_options() const;
+};
+
+/// Throws UsageError or DataError for whatever can be wrong before the first collective.
+Setup prepare(const Options& options, int rank, int ranks);
+
+}  // namespace tandem::train
