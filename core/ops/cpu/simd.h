@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 namespace tandem::ops::cpu {
 
@@ -81,25 +82,39 @@ inline void for_vectors(std::int64_t begin, std::int64_t end, Body&& body) {
   if (i < end) body(PartialVector{i, end - i});
 }
 
-/// Sum of the lanes, by halves.
+template <class T>
+inline Vec<T> max(Vec<T> a, Vec<T> b) {
+  return a < b ? b : a;
+}
+
+/// Each lane i takes the value of lane i ^ Distance.
+template <class T, int Distance, std::size_t... Lane>
+inline Vec<T> swap_lanes(Vec<T> v, std::index_sequence<Lane...>) {
+  constexpr IntVec<T> kFrom = {(Lane ^ Distance)...};
+  return __builtin_shuffle(v, kFrom);
+}
+
+/// Combines all lanes into the first, by halves.
+template <class T, int Half, class Combine>
+inline T reduce(Vec<T> v, Combine&& combine) {
+  if constexpr (Half == 0) {
+    return v[0];
+  } else {
+    v = combine(v, swap_lanes<T, Half>(v, std::make_index_sequence<kLanes<T>>{}));
+    return reduce<T, Half / 2>(v, combine);
+  }
+}
+
+/// Sum of the lanes.
 template <class T>
 inline T sum(Vec<T> v) {
-  for (int half = kLanes<T> / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i) v[i] += v[i + half];
-  return v[0];
+  return reduce<T, kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return a + b; });
 }
 
 /// Largest lane. A NaN may get lost.
 template <class T>
 inline T max(Vec<T> v) {
-  T m = v[0];
-  for (int i = 1; i < kLanes<T>; ++i) m = m < v[i] ? v[i] : m;
-  return m;
-}
-
-template <class T>
-inline Vec<T> max(Vec<T> a, Vec<T> b) {
-  return a < b ? b : a;
+  return reduce<T, kLanes<T> / 2>(v, [](Vec<T> a, Vec<T> b) { return max<T>(a, b); });
 }
 
 /// eˣ in each lane. double: the library's. float: x = n·ln 2 + r with |r| ≤ ln 2 / 2, eʳ by a polynomial of
