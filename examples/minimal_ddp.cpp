@@ -48,12 +48,14 @@ int main() {
   auto world = World::join(context);  // all ranks that mpirun started; one without it
   Communicator& comm = world->comm();
 
-  // One replica per rank: plan buckets in the order in which gradients become final, bind memory, start as rank 0.
+  // One replica per rank: plan buckets in the order in which gradients become final, bind memory, start as
+  // rank 0.
   constexpr std::int64_t kBatch = 64;
   Sequential net = make_net();
   const TensorSpec input{DType::f32, {kBatch, 2}};
   const ParameterList ready = trace_ready_order(context, net, input);
-  const BucketPlan plan = BucketPlan::make(net.parameters(), ready, {.cap_mb = 1, .first_cap_mb = 0.05}, comm.size());
+  const BucketPlan plan =
+      BucketPlan::make(net.parameters(), ready, {.cap_mb = 1, .first_cap_mb = 0.05}, comm.size());
   ParameterStore store = ParameterStore::allocate(context, plan.layout, net.parameters());
   store.initialize(/*seed=*/1);
   replicate(context, comm, plan, store);
@@ -69,7 +71,8 @@ int main() {
     const Batch& batch = loader.next();
     store.start_accumulation();
     const Tensor logits = net.forward(context, batch.inputs);
-    loss.forward_backward(context, logits, batch.targets, 1.0 / static_cast<double>(batch.step_valid_targets));
+    loss.forward_backward(context, logits, batch.targets,
+                          1.0 / static_cast<double>(batch.step_valid_targets));
     reducer.start_backward(/*sync=*/true);
     net.backward(context, logits, reducer);  // buckets leave as they fill
     reducer.finish();
@@ -80,6 +83,7 @@ int main() {
     }
     if (step % 100 == 99 && comm.rank() == 0)
       fmt::print("step {}: this rank's loss {:.4f}, {} of {} right\n", step + 1,
-                 loss.loss_sum() / static_cast<double>(batch.valid_targets), loss.correct(), batch.valid_targets);
+                 loss.loss_sum() / static_cast<double>(batch.valid_targets), loss.correct(),
+                 batch.valid_targets);
   }
 }

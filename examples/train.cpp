@@ -1,5 +1,6 @@
-// Trains a model data-parallel. `train_steps` is the loop, top to bottom: fetch, forward, backward (buckets leave as they fill),
-// wait, update. What stands around it makes its parts (examples/train/) and tells what happened (core/telemetry/).
+// Trains a model data-parallel. `train_steps` is the loop, top to bottom: fetch, forward, backward (buckets
+// leave as they fill), wait, update. What stands around it makes its parts (examples/train/) and tells what
+// happened (core/telemetry/).
 #include <cstdio>
 #include <exception>
 
@@ -20,8 +21,8 @@
 namespace tandem::train {
 namespace {
 
-/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have. Returns the gradient's norm,
-/// where clipping needed it.
+/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have. Returns the
+/// gradient's norm, where clipping needed it.
 std::optional<double> update(Replica& replica, Reducer* reducer, double lr, double clip, StepTimer& timer) {
   std::optional<double> norm;
   if (clip > 0) {
@@ -42,7 +43,8 @@ std::optional<double> update(Replica& replica, Reducer* reducer, double lr, doub
   return norm;
 }
 
-void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder, const SignalGuard& signals) {
+void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder,
+                 const SignalGuard& signals) {
   const Options& o = setup.options;
   StepTimer& timer = recorder.timer();
   const Faults faults(o.inject, world.size());
@@ -59,7 +61,8 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
                     ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm}, &timer);
   GradientSink& sink = reducer ? static_cast<GradientSink&>(*reducer) : no_reducer;
   StepFeedback feedback(context, world.comm(), o.ddp && !o.no_comm);
-  CommScope comm_scope(world.comm(), context.comm());  // buckets and feedback outlive what the comm stream does with them
+  CommScope comm_scope(world.comm(),
+                       context.comm());  // buckets and feedback outlive what the comm stream does with them
 
   bool stop = false;
   for (std::int64_t step = 0; step < setup.steps && !stop; ++step) {
@@ -80,7 +83,8 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
       {
         const auto scope = timer.measure(Phase::forward);
         logits = replica.model.forward(context, batch.inputs);
-        replica.loss.forward_backward(context, logits, batch.targets, 1.0 / static_cast<double>(batch.step_valid_targets));
+        replica.loss.forward_backward(context, logits, batch.targets,
+                                      1.0 / static_cast<double>(batch.step_valid_targets));
       }
       {
         const auto scope = timer.measure(Phase::backward);
@@ -127,7 +131,8 @@ class StepError : public Error {
 };
 
 /// One rank's run, from options to report. `parse_error`: what was wrong with the command line.
-void run(Context& context, World& world, const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
+void run(Context& context, World& world, const CommandLine& line,
+         const std::optional<UsageError>& parse_error, SignalGuard& signals) {
   const Setup setup = agreed(world, context, [&] {
     if (parse_error) throw *parse_error;
     return prepare(line.options, world.rank(), world.size());
@@ -149,10 +154,11 @@ void run(Context& context, World& world, const CommandLine& line, const std::opt
   Recorder recorder(context, world, setup, facts, signals, folder);
   try {
     train_steps(context, world, setup, replica, recorder, signals);
+    if (options.ddp && !options.no_comm) check_replicas(context, world.comm(), replica.store);
   } catch (const Error& error) {
     throw StepError(recorder.step(), error);
   }
-  recorder.finish();
+  recorder.finish(parameters_hash(context, replica.store));
 }
 
 int fail(const std::string& rank, const std::exception& error) {
@@ -165,7 +171,8 @@ int fail(const std::string& rank, const std::exception& error) {
 int run_process(const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
   const Options& o = line.options;
   Context context = Context::cpu(static_cast<int>(o.compute_threads));
-  auto world = World::join(context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
+  auto world = World::join(
+      context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
   const std::string name = fmt::format("rank {}: ", world->rank());
   try {
     run(context, *world, line, parse_error, signals);
@@ -183,13 +190,12 @@ int run_process(const CommandLine& line, const std::optional<UsageError>& parse_
 int run_ranks_as_threads(const CommandLine& line, SignalGuard& signals) {
   const Options& o = line.options;
   try {
-    run_threads(
-        static_cast<int>(*o.threads),
-        [&](World& world) {
-          Context context = Context::cpu(static_cast<int>(o.compute_threads));
-          run(context, world, line, {}, signals);
-        },
-        {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
+    run_threads(static_cast<int>(*o.threads),
+                [&](World& world) {
+                  Context context = Context::cpu(static_cast<int>(o.compute_threads));
+                  run(context, world, line, {}, signals);
+                },
+                {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
     return 0;
   } catch (const RankError& error) {
     return fail(fmt::format("rank {}: ", error.rank()), error);
@@ -206,7 +212,8 @@ int start(int argc, char** argv) {
     if (launched_ranks() > 0 && (line.options.ranks || line.options.threads))
       throw UsageError("--ranks and --threads start ranks themselves: leave them out under mpirun");
     if (line.options.ranks && line.message.empty())
-      relaunch_under_mpirun(static_cast<int>(*line.options.ranks), line.options.arguments_without({"--ranks"}));
+      relaunch_under_mpirun(static_cast<int>(*line.options.ranks),
+                            line.options.arguments_without({"--ranks"}));
   } catch (const UsageError& error) {
     parse_error = error;
   }

@@ -10,7 +10,8 @@ StepFeedback::StepFeedback(Context& context, Communicator& communicator, bool co
 void StepFeedback::send(std::int64_t step, double loss_share, bool stop) {
   Slot& s = slot(step);
   s.values = {loss_share, stop ? 1.0 : 0.0};
-  if (communicate_) communicator_->all_reduce(Tensor::of(s.values.data(), {2}), ReduceOp::sum, context_->comm());
+  if (communicate_)
+    communicator_->all_reduce(Tensor::of(s.values.data(), {2}), ReduceOp::sum, context_->comm());
   context_->comm().record(s.done);
 }
 

@@ -7,8 +7,9 @@
 
 namespace tandem::train {
 
-/// What all ranks learn of a step: its loss, and whether one of them was asked to stop. The sums travel behind the step's last
-/// bucket, so they delay nothing and hide no wait, and are read at the end of the next step, when they have long arrived.
+/// What all ranks learn of a step: its loss, and whether one of them was asked to stop. The sums travel
+/// behind the step's last bucket, so they delay nothing and hide no wait, and are read at the end of the next
+/// step, when they have long arrived.
 class StepFeedback {
  public:
   struct Result {

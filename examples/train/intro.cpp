@@ -1,9 +1,8 @@
 #include "examples/train/intro.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <ctime>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -53,12 +52,14 @@ std::vector<BucketFacts> bucket_facts(const BucketPlan& plan) {
 }
 
 std::string memory_line(const MemoryTable& m) {
-  std::string line = fmt::format("memory   {} a rank: parameters {}, gradients {}, optimizer {}, activations {}",
-                                 human_bytes(static_cast<double>(m.total())), human_bytes(static_cast<double>(m.parameters)),
-                                 human_bytes(static_cast<double>(m.gradients)), human_bytes(static_cast<double>(m.optimizer)),
-                                 human_bytes(static_cast<double>(m.activations)));
+  std::string line = fmt::format(
+      "memory   {} a rank: parameters {}, gradients {}, optimizer {}, activations {}",
+      human_bytes(static_cast<double>(m.total())), human_bytes(static_cast<double>(m.parameters)),
+      human_bytes(static_cast<double>(m.gradients)), human_bytes(static_cast<double>(m.optimizer)),
+      human_bytes(static_cast<double>(m.activations)));
   line += fmt::format(", scratch {}", human_bytes(static_cast<double>(m.scratch)));
-  if (m.bucket_copies > 0) line += fmt::format(", bucket copies {}", human_bytes(static_cast<double>(m.bucket_copies)));
+  if (m.bucket_copies > 0)
+    line += fmt::format(", bucket copies {}", human_bytes(static_cast<double>(m.bucket_copies)));
   return line + fmt::format(", batches {}\n", human_bytes(static_cast<double>(m.batches)));
 }
 
@@ -66,11 +67,13 @@ std::string data_lines(const Setup& setup) {
   const DistributedSampler& sampler = setup.sampler;
   std::string text = fmt::format("data     {}\n", setup.data.train->describe());
   if (const auto tail = sampler.tail_samples(); tail > 0)
-    text += fmt::format("         {} steps an epoch; its last batch {} {} samples\n", sampler.steps_per_epoch(),
-                        sampler.tail == Tail::drop ? "is dropped:" : "is filled up with", tail);
+    text +=
+        fmt::format("         {} steps an epoch; its last batch {} {} samples\n", sampler.steps_per_epoch(),
+                    sampler.tail == Tail::drop ? "is dropped:" : "is filled up with", tail);
   else
     text += fmt::format("         {} steps an epoch\n", sampler.steps_per_epoch());
-  if (setup.data.validation) text += fmt::format("         validation: {}\n", setup.data.validation->describe());
+  if (setup.data.validation)
+    text += fmt::format("         validation: {}\n", setup.data.validation->describe());
   return text;
 }
 
@@ -78,7 +81,8 @@ std::string bucket_line(const Setup& setup, const RunFacts& facts) {
   const Options& o = setup.options;
   if (!o.ddp) return "buckets  none (--no-ddp)\n";
   double largest = 0;
-  for (const BucketFacts& bucket : facts.buckets) largest = std::max(largest, static_cast<double>(bucket.bytes));
+  for (const BucketFacts& bucket : facts.buckets)
+    largest = std::max(largest, static_cast<double>(bucket.bytes));
   return fmt::format("buckets  {} in {} order, largest {}; {}, {}{}\n", facts.buckets.size(), o.bucket_order,
                      human_bytes(largest), o.overlap ? "reduced during backward" : "reduced after backward",
                      o.gradient_as_bucket_view ? "gradients are views" : "gradients are copied",
@@ -130,12 +134,14 @@ std::string introduce(const Setup& setup, const RunFacts& facts, const MemoryTab
   std::string text = fmt::format("model    {}: {} parameters, {} of gradients\n", facts.model,
                                  human_count(static_cast<double>(facts.parameters)),
                                  human_bytes(static_cast<double>(facts.parameter_bytes)));
-  text += fmt::format("batch    b {} x K {} x P {} = B {}", facts.batch, facts.accumulate, facts.ranks, facts.global_batch);
+  text += fmt::format("batch    b {} x K {} x P {} = B {}", facts.batch, facts.accumulate, facts.ranks,
+                      facts.global_batch);
   if (setup.sequence() > 0)
     text += fmt::format(", T {}: {} tokens a step", setup.sequence(), facts.global_batch * setup.sequence());
   text += fmt::format("; {} steps, {} lr {} {}\n", setup.steps, o.optimizer, *o.lr, o.schedule);
   text += data_lines(setup) + bucket_line(setup, facts) + memory_line(memory);
-  for (const std::string& fault : facts.injected) text += fmt::format("INJECTED {}: figures of this run are no measurement\n", fault);
+  for (const std::string& fault : facts.injected)
+    text += fmt::format("INJECTED {}: figures of this run are no measurement\n", fault);
   if (buckets && o.ddp) text += "\n" + bucket_table(facts.buckets);
   return text;
 }

@@ -1,5 +1,6 @@
 #include "examples/train/options.h"
 
+#include <charconv>
 #include <cmath>
 
 #include <CLI/CLI.hpp>
@@ -11,34 +12,57 @@ namespace tandem::train {
 
 namespace {
 
+/// CLI11 would take a number that is too large, or negative, for another one.
+std::string seed_number(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && end == text.data() + text.size()) return "";
+  return fmt::format("{}: give a whole number from 0 to 2^64 - 1", text);
+}
+
 void add_model(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Model"); };
-  group(app.add_option("--model", o.model, "mlp, gpt-nano, gpt-mini, gpt2, gpt2-medium, gpt2-large or gpt2-xl")->capture_default_str());
-  group(app.add_option("--mlp-sizes", o.mlp_sizes, "mlp: features, hidden widths, classes (default: 784,1024,1024,10)")->delimiter(','));
+  group(
+      app.add_option("--model", o.model, "mlp, gpt-nano, gpt-mini, gpt2, gpt2-medium, gpt2-large or gpt2-xl")
+          ->capture_default_str());
+  group(app.add_option("--mlp-sizes", o.mlp_sizes,
+                       "mlp: features, hidden widths, classes (default: 784,1024,1024,10)")
+            ->delimiter(','));
   group(app.add_option("--activation", o.activation, "mlp: relu or gelu")->capture_default_str());
   group(app.add_option("--layers", o.layers, "gpt: number of blocks (default: the preset's)"));
-  group(app.add_option("--width", o.width, "gpt: size of the residual stream, a multiple of heads (default: the preset's)"));
+  group(app.add_option("--width", o.width,
+                       "gpt: size of the residual stream, a multiple of heads (default: the preset's)"));
   group(app.add_option("--heads", o.heads, "gpt: attention heads (default: the preset's)"));
-  group(app.add_option("--vocab", o.vocab, "gpt: number of token ids (default: the preset's; bytes need 256)"));
+  group(
+      app.add_option("--vocab", o.vocab, "gpt: number of token ids (default: the preset's; bytes need 256)"));
   group(app.add_option("--seq", o.seq, "gpt: tokens per sample, T (default: the preset's)"));
 }
 
 void add_data(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Data"); };
-  group(app.add_option("--data", o.data,
-                       "idx:DIR (MNIST layout), tokens:GLOB (llm.c shards), tokens-raw:PATH (uint16), text:PATH (bytes of a file "
-                       "or folder), synthetic[:N] (default: a text of the project's own for gpt, synthetic for mlp)"));
+  group(app.add_option(
+      "--data", o.data,
+      "idx:DIR (MNIST layout), tokens:GLOB (llm.c shards), tokens-raw:PATH (uint16), text:PATH (bytes of a "
+      "file "
+      "or folder), synthetic[:N] (default: a text of the project's own for gpt, synthetic for mlp)"));
   group(app.add_option("--val-data", o.val_data,
-                       "data to evaluate on, written like --data (default: idx: its t10k files; text: the last tenth, held back)"));
+                       "data to evaluate on, written like --data (default: idx: its t10k files; text: the "
+                       "last tenth, held back)"));
   group(app.add_option("--batch", o.batch, "b: samples per rank and micro-batch")->capture_default_str());
-  group(app.add_option("--global-batch", o.global_batch, "B: samples per optimizer step over all ranks; sets b (strong scaling)"));
+  group(app.add_option("--global-batch", o.global_batch,
+                       "B: samples per optimizer step over all ranks; sets b (strong scaling)"));
   group(app.add_option("--steps", o.steps, "optimizer steps (default: 300)"));
   group(app.add_option("--epochs", o.epochs, "passes over the data, in place of --steps"));
-  group(app.add_option("--tail", o.tail, "an epoch's incomplete last batch: pad (empty rows) or drop")->capture_default_str());
-  group(app.add_option("--workers", o.workers, "loader threads per rank; 0 loads on the computing thread")->capture_default_str());
+  group(app.add_option("--tail", o.tail, "an epoch's incomplete last batch: pad (empty rows) or drop")
+            ->capture_default_str());
+  group(app.add_option("--workers", o.workers, "loader threads per rank; 0 loads on the computing thread")
+            ->capture_default_str());
   group(app.add_option("--prefetch", o.prefetch, "batches held ready per rank")->capture_default_str());
-  group(app.add_option("--seed", o.seed, "of weights, shuffling and augmentation (64 bits)")->capture_default_str());
-  group(app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")->capture_default_str());
+  group(app.add_option("--seed", o.seed, "of weights, shuffling and augmentation (64 bits)")
+            ->capture_default_str())
+      ->check(seed_number);
+  group(app.add_option("--eval-every", o.eval_every, "steps between evaluations; 0: only at the end")
+            ->capture_default_str());
 }
 
 void add_optimizer(CLI::App& app, Options& o) {
@@ -47,36 +71,55 @@ void add_optimizer(CLI::App& app, Options& o) {
   group(app.add_option("--lr", o.lr, "peak learning rate (default: 1e-3 for adamw, 0.05 for sgd)"));
   group(app.add_option("--momentum", o.momentum, "sgd: momentum in [0, 1)")->capture_default_str());
   group(app.add_flag("--nesterov", o.nesterov, "sgd: Nesterov's momentum"));
-  group(app.add_option("--betas", o.betas, "adamw: decay of the two moments (default: 0.9,0.95)")->delimiter(',')->expected(2));
-  group(app.add_option("--weight-decay", o.weight_decay, "not on norms and biases (default: 0.1 for adamw, 0 for sgd)"));
-  group(app.add_option("--schedule", o.schedule, "constant, linear or cosine (to 0 at the last step)")->capture_default_str());
+  group(app.add_option("--betas", o.betas, "adamw: decay of the two moments (default: 0.9,0.95)")
+            ->delimiter(',')
+            ->expected(2));
+  group(app.add_option("--weight-decay", o.weight_decay,
+                       "not on norms and biases (default: 0.1 for adamw, 0 for sgd)"));
+  group(app.add_option("--schedule", o.schedule, "constant, linear or cosine (to 0 at the last step)")
+            ->capture_default_str());
   group(app.add_option("--warmup-steps", o.warmup_steps, "steps of linear warm-up")->capture_default_str());
-  group(app.add_option("--clip", o.clip, "largest global gradient norm; 0: no clipping")->capture_default_str());
+  group(app.add_option("--clip", o.clip, "largest global gradient norm; 0: no clipping")
+            ->capture_default_str());
 }
 
 void add_ddp(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Data parallelism"); };
   group(app.add_flag("!--no-ddp", o.ddp, "one rank without buckets: the plain baseline"));
-  group(app.add_option("--accumulate", o.accumulate, "K: micro-batches per optimizer step")->capture_default_str());
-  group(app.add_flag("--sync-every-micro-batch", o.sync_every_micro_batch, "reduce after every micro-batch, to see what no_sync saves"));
+  group(app.add_option("--accumulate", o.accumulate, "K: micro-batches per optimizer step")
+            ->capture_default_str());
+  group(app.add_flag("--sync-every-micro-batch", o.sync_every_micro_batch,
+                     "reduce after every micro-batch, to see what no_sync saves"));
   group(app.add_option("--bucket-mb", o.bucket_mb, "cap of a bucket, MiB")->capture_default_str());
-  group(app.add_option("--first-bucket-mb", o.first_bucket_mb, "cap of the first bucket, MiB")->capture_default_str());
-  group(app.add_option("--bucket-order", o.bucket_order, "ready (as gradients become final), reverse or forward (of definition)")
+  group(app.add_option("--first-bucket-mb", o.first_bucket_mb, "cap of the first bucket, MiB")
+            ->capture_default_str());
+  group(app.add_option("--bucket-order", o.bucket_order,
+                       "ready (as gradients become final), reverse or forward (of definition)")
             ->capture_default_str());
   group(app.add_flag("--gradient-as-bucket-view,!--no-gradient-as-bucket-view", o.gradient_as_bucket_view,
                      "gradients are slices of their buckets (default), or are copied in and out"));
   group(app.add_flag("--overlap,!--no-overlap", o.overlap, "reduce during backward (default), or after it"));
-  group(app.add_flag("--no-comm", o.no_comm, "do not communicate: a baseline for measuring, replicas diverge"));
+  group(
+      app.add_flag("--no-comm", o.no_comm, "do not communicate: a baseline for measuring, replicas diverge"));
 }
 
 void add_measuring(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Measuring"); };
-  group(app.add_option("--log-dir", o.log_dir, "folder of the run's files (default: runs/<date-time-model-P>)"));
-  group(app.add_option("--log-every", o.log_every, "steps between lines where standard output is not a terminal")->capture_default_str());
-  group(app.add_option("--window", o.window, "FIRST:LAST, the steps of the figures (default: 50:249, or the last 60% of a shorter run)"));
-  group(app.add_option("--probe", o.probe, "what a step times: off, step (phases) or bucket (phases and buckets)")->capture_default_str());
-  group(app.add_option("--explain-step", o.explain_step, "print this step's story on each rank (needs --probe bucket)"));
-  group(app.add_option("--inject", o.inject, "a fault to order: slow=RANK:MS or throw=RANK@STEP; may be given again"));
+  group(app.add_option("--log-dir", o.log_dir,
+                       "folder of the run's files (default: runs/<date-time-model-P>)"));
+  group(app.add_option("--log-every", o.log_every,
+                       "steps between lines where standard output is not a terminal")
+            ->capture_default_str());
+  group(app.add_option(
+      "--window", o.window,
+      "FIRST:LAST, the steps of the figures (default: 50:249, or the last 60% of a shorter run)"));
+  group(app.add_option("--probe", o.probe,
+                       "what a step times: off, step (phases) or bucket (phases and buckets)")
+            ->capture_default_str());
+  group(app.add_option("--explain-step", o.explain_step,
+                       "print this step's story on each rank (needs --probe bucket)"));
+  group(app.add_option("--inject", o.inject,
+                       "a fault to order: slow=RANK:MS or throw=RANK@STEP; may be given again"));
 }
 
 void add_machine(CLI::App& app, Options& o) {
@@ -84,10 +127,14 @@ void add_machine(CLI::App& app, Options& o) {
   group(app.add_option("--device", o.device, "auto, cpu or cuda")->capture_default_str());
   group(app.add_option("--precision", o.precision, "fp32")->capture_default_str());
   group(app.add_flag("--deterministic", o.deterministic, "same options, same bits (on the CPU always so)"));
-  auto* ranks = group(app.add_option("--ranks", o.ranks, "start N ranks under mpirun, with the settings it needs"));
+  auto* ranks =
+      group(app.add_option("--ranks", o.ranks, "start N ranks under mpirun, with the settings it needs"));
   group(app.add_option("--threads", o.threads, "N ranks as threads of one process"))->excludes(ranks);
-  group(app.add_option("--compute-threads", o.compute_threads, "threads that one rank computes with")->capture_default_str());
-  group(app.add_option("--bind", o.bind, "auto: share the cores among the ranks of a host; keep: as the launcher did")->capture_default_str());
+  group(app.add_option("--compute-threads", o.compute_threads, "threads that one rank computes with")
+            ->capture_default_str());
+  group(app.add_option("--bind", o.bind,
+                       "auto: share the cores among the ranks of a host; keep: as the launcher did")
+            ->capture_default_str());
   group(app.set_config("--config", "", "read options from a file: name = value, one a line"));
   group(app.add_flag("--dry-run", o.dry_run, "print model, buckets, memory and data; train nothing"));
 }
@@ -100,14 +147,19 @@ void one_of(const char* option, const std::string& value, const std::vector<std:
 
 constexpr std::int64_t kLargest = 1'000'000'000'000;  // beyond any sensible count, far from overflow
 
-void whole(const char* option, std::optional<std::int64_t> value, std::int64_t least, std::int64_t most = kLargest) {
+void whole(const char* option, std::optional<std::int64_t> value, std::int64_t least,
+           std::int64_t most = kLargest) {
   if (value && (*value < least || *value > most))
     throw UsageError("{} {}: give a whole number from {} to {}", option, *value, least, most);
 }
 
-void real(const char* option, double value, double least, bool least_allowed, double most, const char* unit = "") {
-  const bool ok = std::isfinite(value) && value <= most && (value > least || (least_allowed && value == least));
-  if (!ok) throw UsageError("{} {}: give a number {} {} and at most {}{}", option, value, least_allowed ? "of at least" : "above", least, most, unit);
+void real(const char* option, double value, double least, bool least_allowed, double most,
+          const char* unit = "") {
+  const bool ok =
+      std::isfinite(value) && value <= most && (value > least || (least_allowed && value == least));
+  if (!ok)
+    throw UsageError("{} {}: give a number {} {} and at most {}{}", option, value,
+                     least_allowed ? "of at least" : "above", least, most, unit);
 }
 
 void check_numbers(const Options& o) {
@@ -150,7 +202,8 @@ void check_choices(const Options& o) {
   one_of("--device", o.device, {"auto", "cpu", "cuda"});
   one_of("--bind", o.bind, {"auto", "keep"});
   if (o.device == "cuda") throw UsageError("--device cuda: this build has no CUDA backend; use --device cpu");
-  if (o.precision != "fp32") throw UsageError("--precision {}: the CPU backend computes in fp32; leave the option out", o.precision);
+  if (o.precision != "fp32")
+    throw UsageError("--precision {}: the CPU backend computes in fp32; leave the option out", o.precision);
 }
 
 /// Options that contradict each other. `given` tells whether the user wrote an option.
@@ -169,7 +222,8 @@ void check_together(const Options& o, Given given) {
   refuse("--no-comm", "--sync-every-micro-batch", "nothing is communicated");
   const bool gpt = o.model.rfind("gpt", 0) == 0;
   for (const char* option : {"--layers", "--width", "--heads", "--vocab", "--seq"})
-    if (!gpt && given(option)) throw UsageError("{} belongs to the gpt models; mlp takes --mlp-sizes", option);
+    if (!gpt && given(option))
+      throw UsageError("{} belongs to the gpt models; mlp takes --mlp-sizes", option);
   for (const char* option : {"--mlp-sizes", "--activation"})
     if (gpt && given(option)) throw UsageError("{} belongs to --model mlp, not to {}", option, o.model);
   for (const char* option : {"--momentum", "--nesterov"})
@@ -219,9 +273,11 @@ std::vector<std::string> Options::arguments_without(const std::set<std::string>&
 CommandLine parse(int argc, const char* const* argv) {
   CommandLine line;
   Options& o = line.options;
-  CLI::App app{"Trains a small transformer or MLP data-parallel: a replica on every rank, gradients in buckets, their all-reduce\n"
-               "overlapped with backward, every step timed. Start it as  mpirun -np N train …  or  train --ranks N …",
-               "train"};
+  CLI::App app{
+      "Trains a small transformer or MLP data-parallel: a replica on every rank, gradients in buckets, their "
+      "all-reduce\n"
+      "overlapped with backward, every step timed. Start it as  mpirun -np N train …  or  train --ranks N …",
+      "train"};
   app.set_version_flag("--version", std::string(version::kDescription));
   app.get_formatter()->column_width(34);
   add_model(app, o);

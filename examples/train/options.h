@@ -9,7 +9,8 @@
 
 namespace tandem::train {
 
-/// The command line of `train`, parsed and checked as far as that goes without knowing the data or the number of ranks.
+/// The command line of `train`, parsed and checked as far as that goes without knowing the data or the number
+/// of ranks.
 struct Options {
   // Model
   std::string model = "gpt-nano";

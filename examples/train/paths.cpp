@@ -20,6 +20,8 @@ fs::path project_root() {
   return fs::current_path();
 }
 
-fs::path default_text() { return project_root() / kText; }
+fs::path default_text() {
+  return project_root() / kText;
+}
 
 }  // namespace tandem::train

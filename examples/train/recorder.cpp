@@ -31,7 +31,8 @@ std::vector<std::int64_t> bucket_bytes(const RunFacts& facts) {
 StepHistory reserve_history(const Setup& setup, const RunFacts& facts, const std::optional<Window>& window) {
   const std::int64_t needed = std::max(kFullWindow.last, window ? window->last : 0) + 1;
   const auto micro_batches = static_cast<std::size_t>(setup.options.accumulate);
-  const std::size_t reductions = facts.buckets.size() * (setup.options.sync_every_micro_batch ? micro_batches : 1);
+  const std::size_t reductions =
+      facts.buckets.size() * (setup.options.sync_every_micro_batch ? micro_batches : 1);
   return StepHistory(std::min(setup.steps, needed), reductions, 3 * micro_batches + 1);
 }
 
@@ -53,8 +54,8 @@ std::filesystem::path agree_on_folder(Context& context, World& world, const Setu
   return broadcast_text(folder, world.comm(), context.comm());
 }
 
-Recorder::Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts, SignalGuard& signals,
-                   std::filesystem::path folder)
+Recorder::Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts,
+                   SignalGuard& signals, std::filesystem::path folder)
     : context_(context),
       world_(world),
       setup_(setup),
@@ -66,7 +67,8 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       console_(world.rank() == 0 ? stdout : nullptr, style_,
                {.steps = setup.steps, .ranks = world.size(), .log_every = setup.options.log_every}),
       history_(reserve_history(setup, facts, window_)),
-      timer_(context, probe_of(setup.options), bucket_bytes(facts), [this](const StepRecord& r) { record(r); }),
+      timer_(context, probe_of(setup.options), bucket_bytes(facts),
+             [this](const StepRecord& r) { record(r); }),
       registration_(signals, [this] { return last_words(); }) {
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
 }
@@ -97,13 +99,15 @@ void Recorder::note(const std::string& kind, const std::string& text) {
 
 void Recorder::evaluated(const Evaluation& evaluation, bool classes) {
   const std::string accuracy = classes ? fmt::format(", accuracy {:.2f}%", 100 * evaluation.accuracy) : "";
-  const std::string text = fmt::format("validation: loss {:.4f}{} ({} targets)", evaluation.loss, accuracy, evaluation.targets);
+  const std::string text =
+      fmt::format("validation: loss {:.4f}{} ({} targets)", evaluation.loss, accuracy, evaluation.targets);
   event("evaluation", text);
   console_.print(fmt::format("after step {}: {}", step(), text));
 }
 
-void Recorder::finish() {
+void Recorder::finish(std::uint64_t parameters_hash) {
   timer_.collect_rest();
+  note("parameters", fmt::format("hash {:016x}", parameters_hash));
   log_.flush();
   const auto ranks = gather_records(history_.records(), world_.comm(), context_.comm());
   std::vector<std::vector<StepRecord>> story;
@@ -116,17 +120,21 @@ void Recorder::finish() {
   Summary summary = summarise(ranks, window_);
   summary.steps_run = step() + 1;
   write_text_file(folder_ / "summary.json", to_json(summary));
-  if (!story.empty() && std::all_of(story.begin(), story.end(), [](const auto& r) { return r.size() == 1; })) {
+  if (!story.empty() &&
+      std::all_of(story.begin(), story.end(), [](const auto& r) { return r.size() == 1; })) {
     std::vector<StepRecord> records;
     for (const auto& rank : story) records.push_back(rank.front());
     console_.print(explain_step(records));
   }
-  console_.print(bucket_table(facts_.buckets));
-  console_.print(run_report(summary, {.ranks = world_.size(),
-                                      .folder = std::filesystem::relative(folder_).string(),
-                                      .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
-                                                                     std::max(2, world_.size()), setup_.measured_options()),
-                                      .utf8 = style_.utf8}));
+  if (!facts_.buckets.empty()) console_.print(bucket_table(facts_.buckets));
+  console_.print(run_report(
+      summary, {.ranks = world_.size(),
+                .folder = std::filesystem::relative(folder_).string(),
+                .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
+                                               std::max(2, world_.size()), setup_.measured_options()),
+                .utf8 = style_.utf8}));
+  console_.print(fmt::format("Parameters: hash {:016x}{}", parameters_hash,
+                             world_.size() > 1 && facts_.communicate ? ", the same on all ranks" : ""));
 }
 
 }  // namespace tandem::train

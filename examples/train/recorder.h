@@ -39,7 +39,7 @@ class Recorder {
   void evaluated(const Evaluation& evaluation, bool classes);
 
   /// After the last step: writes summary.json and prints the report. Collective.
-  void finish();
+  void finish(std::uint64_t parameters_hash);
 
  private:
   void record(const StepRecord& record);

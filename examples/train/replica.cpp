@@ -17,7 +17,8 @@ BucketPlan plan_gradients(Context& context, Module& model, const Setup& setup) {
   // The order does not depend on sizes: one sample will do, of one token for gpt.
   const TensorSpec full = setup.model_input();
   const TensorSpec one_sample{full.dtype, {1, setup.config.is_gpt() ? 1 : full.shape.last()}};
-  return BucketPlan::make(defined, trace_ready_order(context, model, one_sample), buckets, setup.sampler.ranks);
+  return BucketPlan::make(defined, trace_ready_order(context, model, one_sample), buckets,
+                          setup.sampler.ranks);
 }
 
 auto planner(Module& model, CrossEntropyLoss& loss, const Setup& setup) {
@@ -47,8 +48,10 @@ MemoryTable count_memory(const Context& context, Module& model, const BucketPlan
 
 std::unique_ptr<Optimizer> make_optimizer(Context& context, ParameterStore& store, const Options& o) {
   if (o.optimizer == "sgd")
-    return make_sgd(context, store, {.momentum = o.momentum, .nesterov = o.nesterov, .weight_decay = *o.weight_decay});
-  return make_adamw(context, store, {.beta1 = o.betas[0], .beta2 = o.betas[1], .weight_decay = *o.weight_decay});
+    return make_sgd(context, store,
+                    {.momentum = o.momentum, .nesterov = o.nesterov, .weight_decay = *o.weight_decay});
+  return make_adamw(context, store,
+                    {.beta1 = o.betas[0], .beta2 = o.betas[1], .weight_decay = *o.weight_decay});
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace tandem::train {
 
 /// Bytes of one rank, as planned.
 struct MemoryTable {
-  std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, scratch = 0, bucket_copies = 0, batches = 0;
+  std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, scratch = 0, bucket_copies = 0,
+               batches = 0;
   std::int64_t total() const {
     return parameters + gradients + optimizer + activations + scratch + bucket_copies + batches;
   }

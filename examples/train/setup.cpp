@@ -27,8 +27,12 @@ ModelConfig model_of(const Options& o) {
 
 ModelInput input_of(const ModelConfig& config) {
   if (config.is_gpt())
-    return {.kind = ModelInput::Kind::tokens, .sequence = config.gpt().sequence, .classes = config.gpt().vocabulary};
-  return {.kind = ModelInput::Kind::features, .features = config.mlp().sizes.front(), .classes = config.mlp().sizes.back()};
+    return {.kind = ModelInput::Kind::tokens,
+            .sequence = config.gpt().sequence,
+            .classes = config.gpt().vocabulary};
+  return {.kind = ModelInput::Kind::features,
+          .features = config.mlp().sizes.front(),
+          .classes = config.mlp().sizes.back()};
 }
 
 DataSets open_all(const Options& o, const ModelConfig& config) {
@@ -42,7 +46,8 @@ std::int64_t batch_of(const Options& o, int ranks) {
   if (!o.global_batch) return o.batch;
   const std::int64_t share = o.accumulate * ranks;
   if (*o.global_batch % share != 0)
-    throw UsageError("--global-batch {}: must be a multiple of ranks x --accumulate = {} x {}", *o.global_batch, ranks, o.accumulate);
+    throw UsageError("--global-batch {}: must be a multiple of ranks x --accumulate = {} x {}",
+                     *o.global_batch, ranks, o.accumulate);
   return *o.global_batch / share;
 }
 
@@ -53,13 +58,16 @@ std::optional<Window> window_of(const Options& o, std::int64_t steps) {
   if (std::sscanf(o.window.c_str(), "%" SCNd64 ":%" SCNd64 "%c", &window.first, &window.last, &rest) != 2)
     throw UsageError("--window {}: give FIRST:LAST, two steps", o.window);
   if (window.first < 0 || window.last < window.first || window.last >= steps)
-    throw UsageError("--window {}: the run has steps 0 to {}, and FIRST comes before LAST", o.window, steps - 1);
+    throw UsageError("--window {}: the run has steps 0 to {}, and FIRST comes before LAST", o.window,
+                     steps - 1);
   return window;
 }
 
 /// A word as a shell would have to be given it.
 std::string quoted(const std::string& word) {
-  const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@") == std::string::npos;
+  const bool plain =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@") ==
+      std::string::npos;
   return plain && !word.empty() ? word : fmt::format("'{}'", word);
 }
 
@@ -79,7 +87,8 @@ Schedule Setup::schedule() const {
 
 std::string Setup::measured_options() const {
   std::vector<std::string> words;
-  for (const std::string& word : options.arguments_without({"--ranks", "--threads", "--log-dir", "--explain-step", "--log-every"}))
+  for (const std::string& word :
+       options.arguments_without({"--ranks", "--threads", "--log-dir", "--explain-step", "--log-every"}))
     if (word != "--no-ddp") words.push_back(quoted(word));
   return fmt::format("{}", fmt::join(words, " "));
 }

@@ -13,7 +13,8 @@
 
 namespace tandem::train {
 
-/// What a run is going to do, worked out from the options, the data and the number of ranks before any memory is taken.
+/// What a run is going to do, worked out from the options, the data and the number of ranks before any memory
+/// is taken.
 struct Setup {
   Options options;
   ModelConfig config;

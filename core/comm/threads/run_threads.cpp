@@ -1,6 +1,4 @@
 #include <exception>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -11,32 +9,18 @@ namespace tandem {
 
 namespace {
 
-/// What the ranks' threads report to the one that started them: the first failure.
-class Failure {
- public:
-  void note(int rank, std::exception_ptr error) {
-    std::lock_guard lock(mutex_);
-    if (!error_) error_ = error, rank_ = rank;
+/// Throws what a rank's thread ended with, naming the rank.
+void rethrow(std::exception_ptr error, int rank) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const AgreedError&) {
+    throw;
+  } catch (const Error& e) {
+    throw RankError(e.what(), e.exit_code(), rank);
+  } catch (const std::exception& e) {
+    throw RankError(e.what(), 1, rank);
   }
-
-  void rethrow() const {
-    if (!error_) return;
-    try {
-      std::rethrow_exception(error_);
-    } catch (const AgreedError&) {
-      throw;
-    } catch (const Error& e) {
-      throw RankError(e.what(), e.exit_code(), rank_);
-    } catch (const std::exception& e) {
-      throw RankError(e.what(), 1, rank_);
-    }
-  }
-
- private:
-  std::mutex mutex_;
-  std::exception_ptr error_;
-  int rank_ = 0;
-};
+}
 
 Binding bind_rank(const std::vector<int>& allowed, int rank, int ranks, const WorldOptions& options) {
   Binding binding{allowed, options.bind ? share_of(allowed, rank, ranks) : allowed, ""};
@@ -51,7 +35,7 @@ void run_threads(int ranks, const std::function<void(World&)>& rank_main, const 
   require(ranks >= 1, "{} ranks as threads", ranks);
   const auto group = std::make_shared<threads::ThreadGroup>(ranks);
   const auto allowed = current_cores();
-  Failure failure;
+  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(ranks));  // by rank
 
   const auto run_rank = [&](int rank) {
     try {
@@ -61,11 +45,11 @@ void run_threads(int ranks, const std::function<void(World&)>& rank_main, const 
       try {
         rank_main(world);
       } catch (...) {
-        failure.note(rank, std::current_exception());  // before the others hear of it and fail in turn
-        group->abort(rank);
+        errors[rank] = std::current_exception();
+        group->abort(rank);  // while the rank's World is alive: nobody waits for it longer than needed
       }
     } catch (...) {
-      failure.note(rank, std::current_exception());
+      errors[rank] = std::current_exception();
       group->abort(rank);
     }
   };
@@ -73,7 +57,9 @@ void run_threads(int ranks, const std::function<void(World&)>& rank_main, const 
     std::vector<std::jthread> rank_threads;
     for (int rank = 0; rank < ranks; ++rank) rank_threads.emplace_back(run_rank, rank);
   }
-  failure.rethrow();
+  // The first to give up has the cause; the others only heard of it.
+  if (const int first = group->aborted_by(); first != threads::AbortFlag::kNobody)
+    rethrow(errors[first], first);
 }
 
 }  // namespace tandem

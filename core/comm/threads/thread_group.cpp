@@ -14,6 +14,10 @@ void ThreadGroup::abort(int rank) noexcept {
   aborted_->rank.compare_exchange_strong(nobody, rank);  // the first one is named
 }
 
+int ThreadGroup::aborted_by() const {
+  return aborted_->rank.load();
+}
+
 void ThreadGroup::throw_if_aborted() const {
   if (const int rank = aborted_->rank.load(); rank != AbortFlag::kNobody)
     throw CommError("the collective was aborted by rank {}", rank);

@@ -22,6 +22,8 @@ class ThreadGroup {
   /// Makes every rank's blocked and later collectives throw, those of groups split off (or split from) too.
   void abort(int rank) noexcept;
   void throw_if_aborted() const;
+  /// The rank that gave up first, or AbortFlag::kNobody.
+  int aborted_by() const;
 
   /// The group that the ranks with `color` form in the `split`-th split of this group; its `size` members
   /// each ask once, the first makes it.

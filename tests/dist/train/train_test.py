@@ -1,0 +1,345 @@
+#!/usr/bin/env python3
+"""Runs build/train as a user does: alone, under mpirun and with --ranks; reads what it prints, its exit code and its logs.
+
+    train_test.py TRAIN [unittest options]      TRAIN: path of the program
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TRAIN = sys.argv.pop(1)
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                   OMPI_MCA_rmaps_base_oversubscribe="1")
+MODEL = "--model mlp --mlp-sizes 16,32,4 --optimizer sgd".split()
+SMALL = [*MODEL, "--data", "synthetic:512", "--batch", "8"]
+
+
+def start(*options, ranks=0):
+    command = (["mpirun", "-np", str(ranks)] if ranks else []) + [TRAIN, *map(str, options)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+
+
+class Result:
+    def __init__(self, process, seconds=90):
+        begin = time.monotonic()
+        self.out, self.err = process.communicate(timeout=seconds)
+        self.code, self.seconds = process.returncode, time.monotonic() - begin
+        self.complaints = [line for line in self.err.splitlines() if line.startswith("tandem: ")]
+
+
+def run(*options, ranks=0):
+    return Result(start(*options, ranks=ranks))
+
+
+class TrainTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.runs = 0
+
+    def log_dir(self):
+        self.runs += 1
+        return self.folder / f"run{self.runs}"
+
+    def train(self, *options, ranks=0):
+        """A run that must succeed: its result and its folder."""
+        folder = self.log_dir()
+        result = run(*options, "--log-dir", folder, ranks=ranks)
+        self.assertEqual(result.code, 0, result.err + result.out)
+        return result, folder
+
+    def steps(self, folder, rank=0):
+        return [json.loads(line) for line in (folder / f"steps.rank{rank}.jsonl").read_text().splitlines()]
+
+    def events(self, folder):
+        return [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+
+    def hash_of(self, result):
+        return re.search(r"Parameters: hash ([0-9a-f]{16})", result.out).group(1)
+
+
+class BadInput(TrainTest):
+    def refuse(self, pattern, *options, ranks=0):
+        result = run(*options, "--log-dir", self.log_dir(), ranks=ranks)
+        self.assertEqual(result.code, 2, result.err + result.out)
+        self.assertEqual(len(result.complaints), 1, result.err)
+        self.assertRegex(result.complaints[0], pattern)
+        self.assertLess(result.seconds, 5 if ranks else 2)  # mpirun itself takes up to a second on a busy machine
+        self.assertNotIn("step ", result.out)
+
+    def test_options(self):
+        for pattern, options in [
+            ("--no-such", ["--no-such"]),
+            ("--batch -1: .*from 1", ["--batch", -1]),
+            ("--batch 0", ["--batch", 0]),
+            ("--batch.*1.5", ["--batch", 1.5]),
+            ("--batch.*x", ["--batch", "x"]),
+            ("--bucket-mb 0: .*above 0", ["--bucket-mb", 0]),
+            ("--bucket-mb -5", ["--bucket-mb", -5]),
+            ("--bucket-mb nan", ["--bucket-mb", "nan"]),
+            ("--bucket-mb inf", ["--bucket-mb", "inf"]),
+            ("--first-bucket-mb 0", ["--first-bucket-mb", 0]),
+            ("--lr nan", ["--lr", "nan"]),
+            ("--lr -", ["--lr", -1]),
+            ("--clip -1", ["--clip", -1]),
+            ("--betas 1", ["--betas", "1,0.9"]),
+            ("--betas", ["--betas", "0.9"]),
+            ("--steps 0", ["--steps", 0]),
+            ("--workers -1", ["--workers", -1]),
+            ("--prefetch 0", ["--prefetch", 0]),
+            ("--accumulate 0", ["--accumulate", 0]),
+            ("--seed", ["--seed", "18446744073709551616"]),
+            ("--heads.*--width|heads", ["--heads", 3]),
+            ("--layers 0", ["--layers", 0]),
+            ("--vocab", ["--vocab", 0]),
+            ("--model.*gpt9|gpt9", ["--model", "gpt9"]),
+            ("--optimizer adam:.*adamw", ["--optimizer", "adam"]),
+            ("--schedule", ["--schedule", "step"]),
+            ("--bucket-order", ["--bucket-order", "random"]),
+            ("--probe", ["--probe", "all"]),
+            ("--bind", ["--bind", "core"]),
+            ("--device cuda", ["--device", "cuda"]),
+            ("--precision bf16", ["--precision", "bf16"]),
+            ("--steps and --epochs", ["--steps", 5, "--epochs", 1]),
+            ("--batch and --global-batch", ["--batch", 8, "--global-batch", 16]),
+            ("--global-batch 10.*multiple", ["--global-batch", 10, "--accumulate", 4]),
+            ("--momentum", ["--momentum", 0.9]),
+            ("--betas", ["--optimizer", "sgd", "--betas", "0.9,0.95"]),
+            ("--nesterov", ["--optimizer", "sgd", "--nesterov"]),
+            ("--mlp-sizes", ["--mlp-sizes", "784,10"]),
+            ("--layers", ["--model", "mlp", "--layers", 2]),
+            ("--no-ddp and --no-comm", ["--no-ddp", "--no-comm"]),
+            ("--no-ddp and --bucket-mb", ["--no-ddp", "--bucket-mb", 5]),
+            ("--window", ["--window", "5"]),
+            ("--window", ["--window", "9:3"]),
+            ("--window", ["--window", "0:400"]),
+            ("--explain-step", ["--explain-step", 300]),
+            ("--explain-step.*--probe", ["--explain-step", 3, "--probe", "step"]),
+            ("--warmup-steps", ["--warmup-steps", 301]),
+            ("slow=x", ["--inject", "slow=x"]),
+            ("slow=1:20", ["--inject", "slow=1:20"]),
+            ("throw=0", ["--inject", "throw=0"]),
+            ("--config.*missing|missing.*toml", ["--config", self.folder / "missing.toml"]),
+        ]:
+            with self.subTest(options=options):
+                self.refuse(pattern, *options)
+
+    def test_every_rank_exits_and_one_speaks(self):
+        self.refuse("--bucket-mb 0", "--bucket-mb", 0, ranks=2)
+        self.refuse("no-such-file", "--data", f"text:{self.folder}/no-such-file", ranks=2)
+        self.refuse("--no-ddp", "--no-ddp", *SMALL, ranks=2)
+        self.refuse("--ranks", "--ranks", 2, ranks=2)
+
+    def test_data(self):
+        def file(name, content):
+            path = self.folder / name
+            path.write_bytes(content)
+            return path
+
+        header = struct.pack("<3i", 20240520, 1, 1000) + bytes(1024 - 12)
+        tokens = struct.pack("<1000H", *[7] * 1000)
+        for pattern, spec in [
+            ("kind", "nonsense"),
+            ("path|nothing", "text:"),
+            ("missing", f"text:{self.folder}/missing"),
+            ("empty", f"text:{file('empty', b'')}"),
+            ("magic|llm.c", f"tokens:{file('foreign.bin', bytes(4096))}"),
+            ("short|1024|header", f"tokens:{file('short.bin', header[:500])}"),
+            ("1000", f"tokens:{file('count.bin', header + tokens[:-10])}"),
+            ("300", f"tokens:{file('range.bin', header + tokens[:-2] + struct.pack('<H', 300))}"),
+            ("missing", f"tokens:{self.folder}/missing*.bin"),
+            ("odd|bytes|uint16", f"tokens-raw:{file('odd.bin', tokens + b'x')}"),
+            ("batch", f"text:{file('few', bytes(range(32, 127)) * 3)}"),
+            ("gpt|idx", f"idx:{self.folder}"),
+        ]:
+            with self.subTest(spec=spec):
+                self.refuse(pattern, "--data", spec)
+        self.refuse("idx|labels|images", "--model", "mlp", "--data", f"idx:{self.folder}")
+        self.refuse("batch", *MODEL, "--data", "synthetic:500", "--batch", 600)
+
+    def test_log_dir(self):
+        for path in ["/dev/null/x", "/proc/nowhere"]:
+            result = run(*SMALL, "--log-dir", path, ranks=2)
+            self.assertEqual((result.code, len(result.complaints)), (2, 1), result.err)
+            self.assertIn(path, result.complaints[0])
+
+
+class Runs(TrainTest):
+    def test_help_and_version(self):
+        for option, expected in [("--help", "--bucket-mb"), ("--version", "tandem 0.")]:
+            result = run(option)
+            self.assertEqual(result.code, 0)
+            self.assertIn(expected, result.out)
+
+    def test_dry_run_trains_nothing(self):
+        folder = self.log_dir()
+        result = run("--dry-run", "--model", "gpt2", "--log-dir", folder)
+        self.assertEqual(result.code, 0, result.err)
+        self.assertIn("124.4 M parameters", result.out)
+        self.assertFalse(folder.exists())
+
+    def test_config_file(self):
+        config = self.folder / "run.toml"
+        config.write_text('model = "mlp"\nmlp-sizes = [16, 32, 4]\nsteps = 3\noptimizer = "sgd"\n')
+        _, folder = self.train("--config", config, "--data", "synthetic:512")
+        self.assertEqual(len(self.steps(folder)), 3)
+
+    def test_default_run_needs_no_options(self):
+        _, folder = self.train("--steps", 3)
+        facts = json.loads((folder / "run.json").read_text())
+        self.assertEqual((facts["model"]["name"], facts["batch"], facts["seed"]), ("gpt-nano", 8, 0))
+        self.assertAlmostEqual(self.steps(folder)[0]["loss"], 5.5, delta=0.3)  # about ln 256 at first
+
+    def test_step_times_tile_the_wall_time(self):
+        begin = time.monotonic()
+        _, folder = self.train(*SMALL, "--steps", 60, "--eval-every", 20, "--val-data", "synthetic:512", ranks=2)
+        wall = 1e3 * (time.monotonic() - begin)
+        between = {}
+        for event in self.events(folder):
+            if not event["inside_step"]:
+                between[event["step"]] = between.get(event["step"], 0) + event["duration_ms"]
+        self.assertEqual(sorted(between), [19, 39, 59])
+        for rank in range(2):
+            steps = self.steps(folder, rank)
+            self.assertEqual([s["step"] for s in steps], list(range(60)))
+            for before, after in zip(steps, steps[1:]):
+                gap = after["start_ms"] - before["start_ms"] - before["step_ms"]
+                expected = between.get(before["step"], 0) if rank == 0 else gap if before["step"] in between else 0
+                self.assertAlmostEqual(gap, expected, delta=0.01)
+            for s in steps:
+                parts = ["data_wait_ms", "forward_ms", "backward_ms", "exposed_comm_ms", "optimizer_ms", "host_ms"]
+                self.assertAlmostEqual(sum(s[p] for p in parts), s["step_ms"], delta=1e-3)
+            last = steps[-1]
+            self.assertLess(last["start_ms"] + last["step_ms"], wall)
+
+    def test_parameters_do_not_depend_on_how_they_are_reduced(self):
+        common = "--model mlp --mlp-sizes 16,256,256,4 --optimizer sgd --momentum 0.9 --data synthetic:512 --steps 20".split()
+        hashes = set()
+        for options in [[], ["--no-overlap"], ["--no-gradient-as-bucket-view"], ["--bucket-mb", 0.25], ["--bucket-mb", 100],
+                        ["--bucket-order", "forward"], ["--bucket-order", "reverse", "--no-overlap", "--bucket-mb", 0.1]]:
+            result, _ = self.train(*common, *options, ranks=2)
+            self.assertIn("the same on all ranks", result.out)
+            hashes.add(self.hash_of(result))
+        threads, _ = self.train(*common, "--threads", 2)
+        hashes.add(self.hash_of(threads))
+        self.assertEqual(len(hashes), 1)
+        alone, _ = self.train(*common, "--no-comm", ranks=2)
+        self.assertNotIn(self.hash_of(alone), hashes)
+        self.assertIn("diverge", alone.out)
+
+    def losses(self, *options, ranks=0):
+        return [s["loss"] for s in self.steps(self.train(*options, ranks=ranks)[1])]
+
+    def test_ranks_and_accumulation_give_the_losses_of_one_large_batch(self):
+        common = [*MODEL, "--steps", 40, "--data", "synthetic:300"]  # 300 is no multiple of 16: unequal last batches
+        whole = self.losses(*common, "--batch", 16)
+        for options, ranks in [(["--batch", 8], 2), (["--batch", 8, "--accumulate", 2], 0), (["--batch", 4, "--accumulate", 2], 2),
+                               (["--batch", 4, "--accumulate", 2, "--sync-every-micro-batch"], 2), (["--batch", 16, "--no-ddp"], 0),
+                               (["--global-batch", 16], 2)]:
+            for a, b in zip(whole, self.losses(*common, *options, ranks=ranks)):
+                self.assertAlmostEqual(a, b, delta=1e-5 * abs(a))
+
+    def test_a_slow_rank_is_waited_for_and_named(self):
+        result, folder = self.train(*SMALL, "--steps", 60, "--inject", "slow=1:20", ranks=2)
+        self.assertIn("INJECTED slow=1:20", result.out)
+        self.assertEqual(json.loads((folder / "run.json").read_text())["injected"], ["slow=1:20"])
+        summary = json.loads((folder / "summary.json").read_text())
+        self.assertTrue(any("straggler: rank 1" in finding for finding in summary["findings"]), summary["findings"])
+        first = summary["buckets"][0]
+        self.assertGreater(first["wait_ms"][0], 15)
+        self.assertLess(first["wait_ms"][1], 5)
+        self.assertLess(first["transfer_ms"], 5)
+
+    def test_figures_can_be_computed_again_from_the_logs(self):
+        _, folder = self.train(*SMALL, "--steps", 80, ranks=2)
+        check = subprocess.run([sys.executable, ROOT / "scripts/recompute.py", "--check", folder], capture_output=True, text=True)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+
+    def test_explains_a_step(self):
+        result, _ = self.train(*SMALL, "--steps", 20, "--explain-step", 15, ranks=2)
+        self.assertIn("Rank 1: step", result.out)
+        self.assertIn("bucket 0", result.out)
+
+    def test_fashion_mnist(self):
+        data = "idx:/usr/share/datasets/fashion-mnist"
+        result, _ = self.train("--model", "mlp", "--data", data, "--batch", 128, "--optimizer", "sgd", "--lr", 0.05,
+                               "--momentum", 0.9, "--epochs", 1, ranks=2)
+        accuracy = float(re.search(r"accuracy ([0-9.]+)%", result.out).group(1))
+        self.assertGreater(accuracy, 78)  # one epoch; three give 86%
+
+
+class Ends(TrainTest):
+    LONG = [*SMALL, "--steps", 100000, "--inject", "slow=0:5"]
+
+    def started(self, *options, ranks=2):
+        folder = self.log_dir()
+        process = start(*self.LONG, *options, "--log-dir", folder, ranks=ranks)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            log = folder / "steps.rank0.jsonl"
+            if log.exists() and log.stat().st_size > 1000:
+                return process, folder
+            time.sleep(0.1)
+        self.fail("no step was logged")
+
+    def ranks_of(self, mpirun):
+        children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(mpirun.pid)], capture_output=True, text=True).stdout
+        return [int(line.split()[0]) for line in children.splitlines() if "train" in line]
+
+    def assert_complete(self, folder):
+        for rank in range(2):
+            steps = self.steps(folder, rank)  # every line is whole
+            self.assertEqual([s["step"] for s in steps], list(range(len(steps))))
+            self.assertGreater(len(steps), 2)
+
+    def test_an_exception_ends_all_ranks(self):
+        result = run(*SMALL, "--steps", 1000, "--inject", "throw=1@7", "--log-dir", self.log_dir(), ranks=2)
+        self.assertNotEqual(result.code, 0)
+        self.assertRegex(result.err, r"tandem: rank 1: step 7: ")
+        self.assertLess(result.seconds, 10)
+
+    def test_an_exception_ends_all_threads(self):
+        result = run(*SMALL, "--steps", 1000, "--inject", "throw=1@7", "--threads", 3, "--log-dir", self.log_dir())
+        self.assertEqual(result.code, 1)
+        self.assertRegex(result.complaints[0], r"tandem: rank 1: step 7: ")
+        self.assertLess(result.seconds, 10)
+
+    def test_a_killed_rank_ends_all(self):
+        process, folder = self.started()
+        os.kill(self.ranks_of(process)[1], signal.SIGKILL)
+        result = Result(process, seconds=10)
+        self.assertNotEqual(result.code, 0)
+        self.assertRegex(result.err, r"rank 0: .*step \d+")
+        self.assertRegex(result.err, r"rank 1|process rank")
+
+    def test_ctrl_c(self):
+        process, folder = self.started()
+        process.send_signal(signal.SIGINT)
+        result = Result(process, seconds=10)
+        self.assertNotEqual(result.code, 0)
+        self.assert_complete(folder)
+        self.assertIn("interrupted", [e["event"] for e in self.events(folder)])
+
+    def test_stop_request_finishes_the_step_on_all_ranks(self):
+        process, folder = self.started()
+        os.kill(self.ranks_of(process)[1], signal.SIGUSR1)  # only one rank hears of it
+        result = Result(process, seconds=10)
+        self.assertEqual(result.code, 0, result.err)
+        self.assert_complete(folder)
+        self.assertEqual(len(self.steps(folder, 0)), len(self.steps(folder, 1)))
+        self.assertTrue((folder / "summary.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
