@@ -24,7 +24,7 @@ struct RankPlace {
 
 /// What run.json says beside the environment.
 struct RunFacts {
-  std::string model, dtype, optimizer, data;
+  std::string model = {}, dtype = {}, optimizer = {}, data = {};
   std::int64_t parameters = 0, parameter_bytes = 0;
   std::int64_t batch = 0, accumulate = 1, global_batch = 0;  ///< b, K, B
   int ranks = 1;
@@ -32,18 +32,18 @@ struct RunFacts {
   std::uint64_t seed = 0;
   bool ddp = true, communicate = true;
   int compute_threads = 1;
-  std::optional<double> bucket_mb, first_bucket_mb;  ///< asked for; empty without DDP
-  std::vector<BucketFacts> buckets;                  ///< made; in launch order
-  std::vector<std::string> injected;                 ///< Faults::describe()
-  std::optional<double> probe_overhead;              ///< a share of the step
+  std::optional<double> bucket_mb = {}, first_bucket_mb = {};  ///< asked for; empty without DDP
+  std::vector<BucketFacts> buckets = {};                       ///< made; in launch order
+  std::vector<std::string> injected = {};                      ///< Faults::describe()
+  std::optional<double> probe_overhead = {};                   ///< a share of the step
 
-  std::vector<std::string> arguments;         ///< the command line
-  std::map<std::string, std::string> config;  ///< every option in force, defaults too
-  std::string version, git;                   ///< tandem::version::kNumber, kGit
-  std::string compiler, build_type, arch;     ///< tandem::version::kCompiler, kBuildType, kArch
-  std::string backend, mpi_version;           ///< Communicator::backend(), World::mpi_version()
-  std::vector<RankPlace> places;              ///< by rank
-  std::string started;                        ///< local date and time, ISO 8601
+  std::vector<std::string> arguments = {};                ///< the command line
+  std::map<std::string, std::string> config = {};         ///< every option in force, defaults too
+  std::string version = {}, git = {};                     ///< tandem::version::kNumber, kGit
+  std::string compiler = {}, build_type = {}, arch = {};  ///< tandem::version::kCompiler, kBuildType, kArch
+  std::string backend = {}, mpi_version = {};             ///< Communicator::backend(), World::mpi_version()
+  std::vector<RankPlace> places = {};                     ///< by rank
+  std::string started = {};                               ///< local date and time, ISO 8601
 };
 
 /// The content of run.json; null for what was not measured or does not apply, as all of GPUs on a CPU.

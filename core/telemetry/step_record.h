@@ -58,9 +58,9 @@ struct StepRecord {
 
 /// Something that took time and is not training: a line of events.jsonl.
 struct EventRecord {
-  std::int64_t step = 0;           ///< the step that it followed or fell into
-  std::string kind;                ///< checkpoint, evaluation, epoch, log flush, injected fault, interrupted
-  std::optional<double> start_ms;  ///< on the clock of StepRecord::start_ms
+  std::int64_t step = 0;  ///< the step that it followed or fell into
+  std::string kind = {};  ///< checkpoint, evaluation, epoch, log flush, injected fault, interrupted
+  std::optional<double> start_ms = {};  ///< on the clock of StepRecord::start_ms
   double duration_ms = 0;
   bool inside_step = false;  ///< part of its step's time; otherwise it lies between two steps
   std::string text = {};     ///< for the reader

@@ -20,8 +20,8 @@ enum class Probe { off, step, bucket };
 /// What the training loop knows of a step when it ends.
 struct StepFacts {
   std::int64_t samples = 0, tokens = 0;  ///< of this rank
-  std::optional<double> lr, loss_scale;
-  std::optional<double> loss, grad_norm;
+  std::optional<double> lr = {}, loss_scale = {};
+  std::optional<double> loss = {}, grad_norm = {};
   bool loss_follows = false;  ///< the loss is still on its way: set_loss() will bring it
 };
 

@@ -1,0 +1,109 @@
+#include "core/telemetry/run_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "core/base/text.h"
+
+namespace tandem {
+
+namespace {
+
+using Lines = std::back_insert_iterator<std::string>;
+
+std::string bar(double share, bool utf8) {
+  constexpr int kWidth = 40;
+  std::string bar;
+  const int cells = std::clamp(static_cast<int>(std::lround(share * kWidth)), 0, kWidth);
+  for (int i = 0; i < cells; ++i) bar += utf8 ? "█" : "#";
+  return bar;
+}
+
+void write_times(const Summary& s, const ReportFacts& facts, Lines out) {
+  fmt::format_to(out, "Steps {} to {} of {} on {} rank{}{}\n", s.window->first, s.window->last, s.steps_run,
+                 facts.ranks, facts.ranks == 1 ? "" : "s", s.window->shortened ? " (short window)" : "");
+  fmt::format_to(out, "  step time    mean {:.2f} ms", s.step_ms);
+  if (s.step_ms_ci) fmt::format_to(out, " [{:.2f}, {:.2f}]", s.step_ms_ci->low, s.step_ms_ci->high);
+  fmt::format_to(out, "   median {:.2f}   p90 {:.2f}   p99 {:.2f}\n", s.step_ms_median, s.step_ms_p90,
+                 s.step_ms_p99);
+  fmt::format_to(out, "  throughput   {} samples/s", human_count(s.samples_per_s));
+  if (s.tokens_per_s) fmt::format_to(out, "   {} tokens/s", human_count(*s.tokens_per_s));
+  fmt::format_to(out, "\n");
+}
+
+/// A line per part of the step, with its share as a bar.
+void write_shares(const Summary& s, const ReportFacts& facts, Lines out) {
+  const std::pair<const char*, std::optional<double>> parts[] = {
+      {"data", s.data_wait_ms},      {"forward", s.forward_ms},
+      {"backward", s.backward_ms},   {"exposed comm", s.exposed_comm_ms},
+      {"optimizer", s.optimizer_ms}, {"rest (host)", s.host_ms}};
+  if (!s.forward_ms) return;  // --probe off
+  const double whole = s.ranks.at(static_cast<std::size_t>(s.slowest_rank)).step_ms;
+  fmt::format_to(out, "  where it went{}\n",
+                 facts.ranks == 1 ? "" : fmt::format(", on the slowest rank ({})", s.slowest_rank));
+  for (const auto& [name, ms] : parts)
+    if (ms)
+      fmt::format_to(out, "    {:<12} {:>9.2f} ms  {:>5.1f}%  {}\n", name, *ms, 100 * *ms / whole,
+                     bar(*ms / whole, facts.utf8));
+}
+
+void write_communication(const Summary& s, Lines out) {
+  if (s.overlap_ratio && s.comm_busy_ms && s.exposed_comm_ms)
+    fmt::format_to(out, "  overlap      {:.0f}%: {:.2f} ms of communication, {:.2f} ms of it exposed\n",
+                   100 * *s.overlap_ratio, *s.comm_busy_ms, *s.exposed_comm_ms);
+  if (s.skew) fmt::format_to(out, "  skew         {:.1f}% between ranks\n", 100 * *s.skew);
+}
+
+/// Lines without trailing spaces: an empty bar leaves some.
+std::string trimmed(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\n') result.erase(result.find_last_not_of(' ') + 1);
+    result += c;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string bucket_table(std::span<const BucketFacts> buckets) {
+  std::string text;
+  const Lines out(text);
+  fmt::format_to(out, "Buckets, in launch order\n  {:>3}  {:>10}  {:>10}  {}\n", "#", "bytes", "parameters",
+                 "from .. to");
+  std::size_t parameters = 0;
+  double bytes = 0;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const BucketFacts& b = buckets[i];
+    fmt::format_to(out, "  {:>3}  {:>10}  {:>10}  {}", i, human_bytes(static_cast<double>(b.bytes)),
+                   b.parameters.size(), b.parameters.empty() ? "" : b.parameters.front());
+    if (b.parameters.size() > 1) fmt::format_to(out, " .. {}", b.parameters.back());
+    fmt::format_to(out, "\n");
+    parameters += b.parameters.size();
+    bytes += static_cast<double>(b.bytes);
+  }
+  fmt::format_to(out, "  {:>3}  {:>10}  {:>10}\n", "all", human_bytes(bytes), parameters);
+  return text;
+}
+
+std::string run_report(const Summary& s, const ReportFacts& facts) {
+  std::string text;
+  const Lines out(text);
+  if (s.window) {
+    write_times(s, facts, out);
+    write_shares(s, facts, out);
+    write_communication(s, out);
+    if (!s.steady) fmt::format_to(out, "  not steady   {}\n", s.not_steady_because);
+  } else {
+    fmt::format_to(out, "No figures: {}\n", s.not_steady_because);
+  }
+  for (const std::string& finding : s.findings) fmt::format_to(out, "  {}\n", finding);
+  fmt::format_to(out, "Logs: {}\n", facts.folder);
+  fmt::format_to(out, "Scaling efficiency: {}\n", facts.scaling_command);
+  return trimmed(text);
+}
+
+}  // namespace tandem

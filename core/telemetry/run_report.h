@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/telemetry/run_facts.h"
+#include "core/telemetry/summary.h"
+
+namespace tandem {
+
+/// The buckets really made: a line each, in launch order.
+std::string bucket_table(std::span<const BucketFacts> buckets);
+
+struct ReportFacts {
+  int ranks = 1;
+  std::string folder = {};           ///< of the logs
+  std::string scaling_command = {};  ///< gives the scaling efficiency of what has just run
+  bool utf8 = false;                 ///< as ConsoleStyle
+};
+
+/// What a run's end says: the stable window's step times, throughput, where the time went, and what to do
+/// next.
+std::string run_report(const Summary& summary, const ReportFacts& facts);
+
+}  // namespace tandem
