@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "core/nn/module.h"
-#include "models/layers/activation.h"
-#include "models/layers/linear.h"
+#include "core/ops/activation.h"
+#include "models/layers/sequential.h"
 
 namespace tandem {
 
@@ -19,17 +17,9 @@ struct MlpConfig {
 
 /// A multi-layer perceptron: x [B, sizes.front()] → [B, sizes.back()]. Linear layers named layers.0,
 /// layers.1, …, started as PyTorch starts nn.Linear.
-class Mlp final : public Module {
+class Mlp final : public Sequential {
  public:
   explicit Mlp(const MlpConfig& config);
-
-  ParameterList parameters() override { return parameters_of(layers_); }
-  TensorSpec plan(MemoryPlan& memory, const TensorSpec& input) override;
-  Tensor forward(Context& context, const Tensor& x) override;
-  Tensor backward(Context& context, const Tensor& dy, GradientSink& sink) override;
-
- private:
-  std::vector<std::unique_ptr<Module>> layers_;  // linear, activation, linear, …, linear
 };
 
 }  // namespace tandem

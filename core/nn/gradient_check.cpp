@@ -10,6 +10,7 @@
 
 #include "core/base/philox.h"
 #include "core/nn/parameter_store.h"
+#include "core/tensor/planned_memory.h"
 
 namespace tandem {
 
@@ -78,15 +79,8 @@ class Checker {
   }
 
   void plan() {
-    Arena measure_saved, measure_scratch;
-    MemoryPlan measure{context_, measure_saved, measure_scratch};
-    const TensorSpec output = module_.plan(measure, x_.spec());
-    saved_ = Arena(context_, measure_saved.peak());
-    scratch_ = Arena(context_, measure_scratch.peak());
-    MemoryPlan memory{context_, saved_, scratch_};
-    module_.plan(memory, x_.spec());
-    saved_.seal();
-    scratch_.seal();
+    TensorSpec output;
+    memory_.emplace(context_, [&](MemoryPlan& memory) { output = module_.plan(memory, x_.spec()); });
     Philox random(options_.seed, 2);
     for (std::int64_t i = 0; i < output.shape.numel(); ++i) projection_.push_back(random.normal());
   }
@@ -195,7 +189,7 @@ class Checker {
   const ParameterList parameters_;
   Context context_;
   std::optional<ParameterStore> store_;  // made after the parameters' dtype is set
-  Arena saved_, scratch_;
+  std::optional<PlannedMemory> memory_;
   std::vector<double> input_, projection_, dy_, input_gradient_;
   std::vector<std::int32_t> ids_;
   Tensor x_;

@@ -2,13 +2,6 @@
 
 namespace tandem {
 
-ParameterList Sequential::parameters() {
-  ParameterList all;
-  for (const auto& module : modules_)
-    for (Parameter* parameter : module->parameters()) all.push_back(parameter);
-  return all;
-}
-
 TensorSpec Sequential::plan(MemoryPlan& memory, const TensorSpec& input) {
   require(!modules_.empty(), "a Sequential without modules cannot be planned");
   modules_.front()->set_input_gradient(input_gradient_);
@@ -25,7 +18,8 @@ Tensor Sequential::forward(Context& context, const Tensor& x) {
 
 Tensor Sequential::backward(Context& context, const Tensor& dy, GradientSink& sink) {
   Tensor d = dy;
-  for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) d = (*module)->backward(context, d, sink);
+  for (auto module = modules_.rbegin(); module != modules_.rend(); ++module)
+    d = (*module)->backward(context, d, sink);
   return d;
 }
 

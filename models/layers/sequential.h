@@ -20,7 +20,7 @@ class Sequential : public Module {
     return made;
   }
 
-  ParameterList parameters() override;
+  ParameterList parameters() override { return parameters_of(modules_); }
   TensorSpec plan(MemoryPlan& memory, const TensorSpec& input) override;
   Tensor forward(Context& context, const Tensor& x) override;
   Tensor backward(Context& context, const Tensor& dy, GradientSink& sink) override;

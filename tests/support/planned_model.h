@@ -1,8 +1,9 @@
 #pragma once
 
-#include <utility>
+#include <optional>
 
 #include "core/nn/parameter_store.h"
+#include "core/tensor/planned_memory.h"
 #include "models/loss.h"
 
 namespace tandem {
@@ -15,13 +16,10 @@ class PlannedModel {
         store_(ParameterStore::allocate(context_, ParameterLayout::in_order(module.parameters()),
                                         module.parameters())) {
     store_.initialize(seed);
-    Arena measure_saved, measure_scratch;
-    plan(measure_saved, measure_scratch, input);
-    saved_ = Arena(context_, measure_saved.peak());
-    scratch_ = Arena(context_, measure_scratch.peak());
-    plan(saved_, scratch_, input);
-    saved_.seal();
-    scratch_.seal();
+    memory_.emplace(context_, [&](MemoryPlan& memory) {
+      module_.plan(memory, input);
+      loss_.plan(memory);
+    });
   }
 
   Tensor forward(const Tensor& x) { return module_.forward(context_, x); }
@@ -36,20 +34,12 @@ class PlannedModel {
 
   Context& context() { return context_; }
   ParameterStore& store() { return store_; }
-  const Arena& saved() const { return saved_; }
-  const Arena& scratch() const { return scratch_; }
 
  private:
-  void plan(Arena& saved, Arena& scratch, const TensorSpec& input) {
-    MemoryPlan memory{context_, saved, scratch};
-    module_.plan(memory, input);
-    loss_.plan(memory);
-  }
-
   Context context_ = Context::cpu();
   Module& module_;
   ParameterStore store_;
-  Arena saved_, scratch_;
+  std::optional<PlannedMemory> memory_;
   CrossEntropyLoss loss_;
 };
 
