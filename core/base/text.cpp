@@ -18,7 +18,7 @@ std::string human_count(double n) {
   constexpr std::array kUnits = {"", " K", " M", " B", " T"};
   std::size_t unit = 0;
   while (std::abs(n) >= 1000.0 && unit + 1 < kUnits.size()) n /= 1000.0, ++unit;
-  return unit == 0 ? fmt::format("{:.0f}", n) : fmt::format("{:.4g}{}", n, kUnits[unit]);
+  return fmt::format("{:.4g}{}", n, kUnits[unit]);
 }
 
 std::string human_duration(double seconds) {

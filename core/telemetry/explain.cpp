@@ -61,7 +61,7 @@ void write_sums(const StepRecord& r, Out out) {
   fmt::format_to(out, "{:.2f} ms\n", r.step_ms);
   for (const char* sign = "  = "; const auto& [name, ms] : parts) {
     if (!ms) continue;
-    fmt::format_to(out, "{}{} {:.2f}", sign, name, *ms);
+    fmt::format_to(out, "{}{} {:.{}f}", sign, name, *ms, r.step_ms < 1000 ? 2 : 0);
     sign = " + ";
   }
   if (r.forward_ms) fmt::format_to(out, "\n");

@@ -87,9 +87,11 @@ void RunLog::note_slow_flush(double ms) {
 
 void RunLog::flush_now_and_then() {
   std::unique_lock lock(mutex_);
-  while (!closing_) {
+  bool last = false;
+  while (!last) {
     changed_.wait_for(lock, std::chrono::seconds(1), [&] { return wake_ || closing_; });
     wake_ = false;
+    last = closing_;
     lock.unlock();
     try {
       flush();

@@ -86,7 +86,7 @@ std::string bucket_table(std::span<const BucketFacts> buckets) {
     bytes += static_cast<double>(b.bytes);
   }
   fmt::format_to(out, "  {:>3}  {:>10}  {:>10}\n", "all", human_bytes(bytes), parameters);
-  return text;
+  return trimmed(text);
 }
 
 std::string run_report(const Summary& s, const ReportFacts& facts) {
