@@ -1,9 +1,10 @@
+#include "optim/clip.h"
+
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "optim/clip.h"
 #include "tests/unit/optim/random_model.h"
 
 namespace tandem {

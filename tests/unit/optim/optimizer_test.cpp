@@ -1,3 +1,5 @@
+#include "optim/optimizer.h"
+
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -5,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include "optim/optimizer.h"
 #include "tests/unit/optim/random_model.h"
 
 namespace tandem {

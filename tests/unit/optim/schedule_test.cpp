@@ -1,10 +1,11 @@
+#include "optim/schedule.h"
+
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "optim/schedule.h"
 
 namespace tandem {
 namespace {

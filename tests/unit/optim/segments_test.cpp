@@ -1,8 +1,9 @@
+#include "optim/segments.h"
+
 #include <cmath>
 
 #include <gtest/gtest.h>
 
-#include "optim/segments.h"
 #include "tests/unit/optim/random_model.h"
 
 namespace tandem {
