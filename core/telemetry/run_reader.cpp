@@ -1,11 +1,15 @@
 #include "core/telemetry/run_reader.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.h"
+#include "core/telemetry/step_line.h"
 
 namespace tandem {
 namespace {
@@ -13,15 +17,13 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr int kVersion = 1;
-
 void check_version(const Json& json, const std::string& where) {
   const auto version = json.find("version");
   if (version == json.end() || !version->is_number_integer())
     throw DataError("{} carries no format version: it is not of a run", where);
-  if (*version != kVersion)
+  if (*version != kLogVersion)
     throw DataError("{} has format version {}, this program reads version {}: use the program that wrote it",
-                    where, version->dump(), kVersion);
+                    where, version->dump(), kLogVersion);
 }
 
 /// `json[key]` as a T, with an error that names key and place.
@@ -44,9 +46,10 @@ std::string as_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+/// Nested names joined by dots; options ("--bucket-mb") under their names as the files write them.
 void flatten(const Json& json, const std::string& prefix, std::map<std::string, std::string>& flat) {
   for (const auto& [key, value] : json.items()) {
-    std::string name = prefix + key;
+    std::string name = prefix + key.substr(std::min(key.find_first_not_of('-'), key.size()));
     if (value.is_object()) {
       flatten(value, name + ".", flat);
       continue;
@@ -55,6 +58,32 @@ void flatten(const Json& json, const std::string& prefix, std::map<std::string, 
       if (c == '-') c = '_';
     flat[name] = as_text(value);
   }
+}
+
+/// How many cores "0-3,8" lists.
+int count_cores(std::string list) {
+  int count = 0;
+  std::replace(list.begin(), list.end(), ',', ' ');
+  std::istringstream ranges(list);
+  for (std::string range; ranges >> range;) {
+    int first = 0, last = 0;
+    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    count += found == 2 ? last - first + 1 : found == 1 ? 1 : 0;
+  }
+  return count;
+}
+
+std::optional<int> fewest_cores(const Json& environment) {
+  std::optional<int> fewest;
+  const auto ranks = environment.find("ranks");
+  if (ranks == environment.end() || !ranks->is_array()) return fewest;
+  for (const auto& rank : *ranks) {
+    const auto cores = rank.is_object() ? rank.find("cores") : rank.end();
+    if (!rank.is_object() || cores == rank.end() || !cores->is_string()) continue;
+    const int count = count_cores(cores->get<std::string>());
+    if (count > 0) fewest = std::min(count, fewest.value_or(count));
+  }
+  return fewest;
 }
 
 BucketRecord parse_bucket(const Json& json, const std::string& where) {
@@ -146,7 +175,9 @@ Run parse_run(const Json& json, const fs::path& path) {
   if (run.ranks < 1) throw DataError("{}: {} ranks", where, run.ranks);
   for (const auto& fault : json.value("injected", Json::array())) run.injected.push_back(as_text(fault));
   flatten(json.value("config", Json::object()), "", run.config);
-  flatten(json.value("environment", Json::object()), "", run.environment);
+  const Json environment = json.value("environment", Json::object());
+  run.cores_per_rank = fewest_cores(environment);
+  flatten(environment, "", run.environment);
   if (const auto window = run.config.find("window");
       window != run.config.end() && window->second.find(':') != std::string::npos)
     run.window = parse_window(window->second);

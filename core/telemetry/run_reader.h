@@ -20,10 +20,11 @@ struct Run {
   int ranks = 1;
   bool ddp = true, communicate = true;
   int compute_threads = 1;
+  std::optional<int> cores_per_rank;  ///< that a rank may run on; of the rank with the fewest
   std::vector<std::string> injected;  ///< faults to order (--inject): its figures are no measurement
   std::optional<Window> window;       ///< --window
   /// Every effective option, and the environment, flat: the value as JSON text ("8", "adamw" without quotes),
-  /// nested names joined by dots, '-' in names written as '_'.
+  /// nested names joined by dots, options as in "bucket_mb".
   std::map<std::string, std::string> config, environment;
   std::vector<std::vector<StepRecord>> steps;  ///< per rank, equally many each
 };
