@@ -110,7 +110,8 @@ class RankError : public Error {
 
 /// Runs `rank_main` on `ranks` threads of this process, each with its World and, of its own making, its
 /// Context. Returns when all have returned. If a rank throws, the others' collectives are aborted; when all
-/// have ended, the first exception is thrown again: AgreedError as it is, any other as RankError.
+/// have ended, the exception of the first to give up is thrown again: AgreedError as the one to be printed,
+/// any other as RankError.
 void run_threads(int ranks, const std::function<void(World&)>& rank_main, const WorldOptions& options = {});
 
 }  // namespace tandem

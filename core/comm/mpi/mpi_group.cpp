@@ -39,17 +39,14 @@ std::byte* Group::scratch(std::int64_t bytes) {
   return scratch_.get();
 }
 
-void Backoff::progressed() {
-  last_progress_ = Clock::now();
-  sleeps_ = 0;
-}
-
-void Backoff::pause() {
-  using std::chrono::microseconds;
-  if (Clock::now() - last_progress_ < microseconds(50)) {
+void Backoff::pause() const {
+  constexpr std::chrono::microseconds kLook(50), kLongestSleep(200);
+  const auto waited = Clock::now() - last_progress_;
+  if (waited < kLook) {
     std::this_thread::yield();
   } else {
-    std::this_thread::sleep_for(microseconds(std::min(50 + 10 * sleeps_++, 200)));
+    // A first sleep as long as the look would lock two ranks into sleeping in turn, each missing the other.
+    std::this_thread::sleep_for(std::min<Clock::duration>(waited / 4, kLongestSleep));
   }
 }
 

@@ -16,7 +16,7 @@ namespace tandem::mpi {
 struct Limits {
   std::int64_t message_bytes = 0x7fffffff;     ///< most bytes of one MPI call, whose count is an int
   std::int64_t least_piece_bytes = 128 << 10;  ///< a ring's pieces are a quarter of the buffer, but not
-  std::int64_t most_piece_bytes = 1 << 20;     ///< smaller or larger than these
+  std::int64_t most_piece_bytes = 512 << 10;    ///< smaller or larger than these
 };
 
 /// An MPI communicator and what its collectives need beside it. Lives as long as the last Communicator or
@@ -55,16 +55,15 @@ class Group {
 
 /// How long to pause between two looks at MPI. The comm thread shares a core with the computing one, so it
 /// must not spin for long; but short messages should stay short. So: for a few microseconds after the last
-/// progress look again at once, then sleep, longer and longer.
+/// progress look again at once, then sleep for a quarter of the time waited so far, but never long.
 class Backoff {
  public:
-  void progressed();
-  void pause();
+  void progressed() { last_progress_ = Clock::now(); }
+  void pause() const;
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_progress_ = Clock::now();
-  int sleeps_ = 0;
 };
 
 }  // namespace tandem::mpi

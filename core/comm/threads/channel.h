@@ -14,7 +14,7 @@ namespace tandem::threads {
 /// Set once, when a rank gives up; every blocked rank then throws CommError.
 struct AbortFlag {
   static constexpr int kNobody = -1;
-  std::atomic<int> rank{kNobody};  ///< the rank that gave up, of the group where it did
+  std::atomic<int> rank{kNobody};  ///< the rank of the world that gave up first
 };
 
 /// A pipe from one rank to another: chunks of at most kChunkBytes, copied in by the sender and read in place

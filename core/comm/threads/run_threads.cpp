@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <exception>
 #include <thread>
 #include <vector>
@@ -13,8 +14,8 @@ namespace {
 void rethrow(std::exception_ptr error, int rank) {
   try {
     std::rethrow_exception(error);
-  } catch (const AgreedError&) {
-    throw;
+  } catch (const AgreedError& e) {  // of all ranks' exceptions this one alone goes on: it speaks
+    throw AgreedError(e.what(), e.exit_code(), e.failed_rank(), /*speaker=*/true);
   } catch (const Error& e) {
     throw RankError(e.what(), e.exit_code(), rank);
   } catch (const std::exception& e) {
@@ -35,12 +36,12 @@ void run_threads(int ranks, const std::function<void(World&)>& rank_main, const 
   require(ranks >= 1, "{} ranks as threads", ranks);
   const auto group = std::make_shared<threads::ThreadGroup>(ranks);
   const auto allowed = current_cores();
-  std::vector<std::exception_ptr> errors(static_cast<std::size_t>(ranks));  // by rank
+  std::vector<std::exception_ptr> errors(ranks);  // by rank
 
   const auto run_rank = [&](int rank) {
     try {
       Binding binding = bind_rank(allowed, rank, ranks, options);
-      World world(std::make_unique<threads::ThreadCommunicator>(group, rank), {rank, ranks},
+      World world(std::make_unique<threads::ThreadCommunicator>(group, rank, rank), {rank, ranks},
                   std::move(binding));
       try {
         rank_main(world);
@@ -57,9 +58,11 @@ void run_threads(int ranks, const std::function<void(World&)>& rank_main, const 
     std::vector<std::jthread> rank_threads;
     for (int rank = 0; rank < ranks; ++rank) rank_threads.emplace_back(run_rank, rank);
   }
-  // The first to give up has the cause; the others only heard of it.
-  if (const int first = group->aborted_by(); first != threads::AbortFlag::kNobody)
-    rethrow(errors[first], first);
+  // The first to give up has the cause; the others only heard of it. It may have caught its own exception.
+  const int first = std::max(group->aborted_by(), 0);
+  if (errors[first]) rethrow(errors[first], first);
+  for (int rank = 0; rank < ranks; ++rank)
+    if (errors[rank]) rethrow(errors[rank], rank);
 }
 
 }  // namespace tandem

@@ -66,7 +66,7 @@ std::unique_ptr<Communicator> ThreadCommunicator::split(int color, int key, Stre
   const auto mine = std::find(members.begin(), members.end(), std::pair<std::int64_t, int>(key, rank_));
   return std::make_unique<ThreadCommunicator>(
       group_->subgroup(splits_++, color, static_cast<int>(members.size())),
-      static_cast<int>(mine - members.begin()));
+      static_cast<int>(mine - members.begin()), world_rank_);
 }
 
 }  // namespace tandem::threads

@@ -11,7 +11,8 @@ namespace tandem::threads {
 /// that can be read (ring.h).
 class ThreadCommunicator final : public Communicator {
  public:
-  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank) : group_(std::move(group)), rank_(rank) {}
+  ThreadCommunicator(std::shared_ptr<ThreadGroup> group, int rank, int world_rank)
+      : group_(std::move(group)), rank_(rank), world_rank_(world_rank) {}
 
   int rank() const override { return rank_; }
   int size() const override { return group_->size(); }
@@ -25,8 +26,8 @@ class ThreadCommunicator final : public Communicator {
   void recv(const Tensor& buffer, int from, Stream& stream) override;
 
   std::unique_ptr<Communicator> split(int color, int key, Stream& stream) override;
-  void abandon() noexcept override { group_->abort(rank_); }
-  void abort(int) noexcept override { group_->abort(rank_); }
+  void abandon() noexcept override { group_->abort(world_rank_); }
+  void abort(int) noexcept override { group_->abort(world_rank_); }
 
  private:
   /// Queues `collective(group, rank)`; the queued task keeps the group alive.
@@ -35,6 +36,7 @@ class ThreadCommunicator final : public Communicator {
 
   std::shared_ptr<ThreadGroup> group_;
   int rank_;
+  int world_rank_;  // the rank in the group that all others were split from: an abort names it
   int splits_ = 0;
 };
 

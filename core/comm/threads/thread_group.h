@@ -19,7 +19,8 @@ class ThreadGroup {
   int size() const { return size_; }
   Channel& channel(int from, int to) { return *channels_[from * size_ + to]; }
 
-  /// Makes every rank's blocked and later collectives throw, those of groups split off (or split from) too.
+  /// Makes every rank's blocked and later collectives throw, those of groups split off (or split from) too;
+  /// `rank` of the world is named as the cause.
   void abort(int rank) noexcept;
   void throw_if_aborted() const;
   /// The rank that gave up first, or AbortFlag::kNobody.

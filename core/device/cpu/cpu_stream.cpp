@@ -20,7 +20,7 @@ void InlineStream::mark(TimeMarkImpl& mark) {
 }
 
 WorkerStream::WorkerStream(std::string name)
-    : ring_(64), name_(std::move(name)), worker_([this] { run(); }) {}
+    : ring_(1024), name_(std::move(name)), worker_([this] { run(); }) {}
 
 WorkerStream::~WorkerStream() {
   {

@@ -48,7 +48,9 @@ class WorkerStream final : public StreamImpl {
 
   std::mutex mutex_;
   std::condition_variable available_;
-  std::vector<Item> ring_;  // doubles when full, so a step in steady state allocates nothing
+  // Room for a step of some hundred buckets, however late the worker is; doubles when full. So a step in
+  // steady state allocates nothing.
+  std::vector<Item> ring_;
   std::size_t head_ = 0, size_ = 0;
   bool closing_ = false;
   std::exception_ptr error_;  // touched by the worker thread alone

@@ -84,14 +84,38 @@ TEST_F(Aborting, AForeignExceptionHasExitCodeOne) {
   }
 }
 
-TEST_F(Aborting, AnAgreedErrorPassesAsItIs) {
-  EXPECT_THROW(run_threads(2,
-                           [](World& world) {
-                             Context context = Context::cpu();
-                             const UsageError error("--batch -1");
-                             world.agree(world.rank() == 1 ? &error : nullptr, context);
-                           }),
-               AgreedError);
+TEST_F(Aborting, AnErrorInASplitGroupNamesTheRankOfTheWorld) {
+  try {
+    run_threads(4, [](World& world) {
+      Context context = Context::cpu();
+      const auto pair = world.comm().split(world.rank() / 2, 0, context.comm());
+      const CommScope scope(*pair, context.comm());
+      std::vector<double> values(10);
+      if (world.rank() == 3) throw DataError("out of luck");
+      world.comm().all_reduce(Tensor::of(values.data(), {10}), ReduceOp::sum, context.comm());
+      context.comm().synchronize();
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const RankError& e) {
+    EXPECT_EQ(e.rank(), 3);
+    EXPECT_STREQ(e.what(), "out of luck");
+  }
+}
+
+TEST_F(Aborting, AnAgreedErrorArrivesOnceAndIsToBePrinted) {
+  try {
+    run_threads(3, [](World& world) {
+      Context context = Context::cpu();
+      const UsageError error("--batch -1");
+      world.agree(world.rank() == 1 ? &error : nullptr, context);
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const AgreedError& e) {
+    EXPECT_EQ(e.failed_rank(), 1);
+    EXPECT_EQ(e.exit_code(), 2);
+    EXPECT_TRUE(e.speaker());
+    EXPECT_STREQ(e.what(), "--batch -1");
+  }
 }
 
 }  // namespace

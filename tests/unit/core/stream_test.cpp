@@ -47,14 +47,14 @@ TEST(Stream, CommKeepsOrderOnOneOtherThread) {
   Context context = Context::cpu();
   std::vector<int> order;
   std::thread::id ran_on;
-  for (int i = 0; i < 1000; ++i)  // more than the queue's first capacity
+  for (int i = 0; i < 5000; ++i)  // more than the queue's first capacity
     context.comm().enqueue([&order, &ran_on, i] {
       order.push_back(i);
       ran_on = std::this_thread::get_id();
     });
   context.comm().synchronize();
-  ASSERT_EQ(order.size(), 1000u);
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[i], i);
+  ASSERT_EQ(order.size(), 5000u);
+  for (int i = 0; i < 5000; ++i) EXPECT_EQ(order[i], i);
   EXPECT_NE(ran_on, std::this_thread::get_id());
 }
 
