@@ -40,7 +40,7 @@ StepTimer::StepTimer(Context& context, Probe probe, std::vector<std::int64_t> bu
 
 void StepTimer::start_step(std::int64_t step) {
   require(!current_, "step {} started within a step", step);
-  Slot& next = slot(ended_);
+  Slot& next = next_slot();
   if (!last_step_) {  // later steps start at the last one's end, or have been given a start by event()
     next.has_own_start = true;
     context_.compute().mark(next.own_start);
@@ -91,7 +91,7 @@ void StepTimer::set_loss(std::int64_t step, double loss, std::optional<double> g
 
 EventRecord StepTimer::event(std::string kind, std::string text) {
   require(!current_ && last_step_, "an event lies between two steps");
-  Slot& next = slot(ended_);
+  Slot& next = next_slot();
   context_.compute().mark(next.own_start);
   context_.compute().synchronize();
   std::lock_guard lock(mutex_);
@@ -150,6 +150,13 @@ void StepTimer::wait_start(int bucket, Stream& compute) {
 
 void StepTimer::wait_end(int bucket, Stream& compute) {
   if (measures(Probe::step)) current_->marks.wait_end(bucket, compute);
+}
+
+/// Where the step after the last that ended goes: the same slot however many of those are handed over
+/// meanwhile.
+StepTimer::Slot& StepTimer::next_slot() {
+  std::lock_guard lock(mutex_);
+  return slot(ended_);
 }
 
 StepTimer::Slot& StepTimer::slot(int behind_oldest) {

@@ -103,6 +103,7 @@ class StepTimer final : public CommObserver {
   void enter_phase(Phase phase);
   void leave_phase();
 
+  Slot& next_slot();
   Slot& slot(int behind_oldest);
   const TimeMark& end_before(const Slot& slot) const;
   void read_times(Slot& slot);

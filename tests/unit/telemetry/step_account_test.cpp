@@ -34,7 +34,7 @@ TEST(UnionLength, AgreesWithCountingOnAGrid) {
     Intervals intervals;
     std::vector<bool> covered(100, false);
     for (int i = count(random); i > 0; --i) {
-      const auto [start, end] = std::minmax(point(random), point(random));
+      const auto [start, end] = std::minmax({point(random), point(random)});
       intervals.push_back({start, end});
       for (int cell = start; cell < end; ++cell) covered[static_cast<std::size_t>(cell)] = true;
     }
