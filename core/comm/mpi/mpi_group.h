@@ -16,7 +16,7 @@ namespace tandem::mpi {
 struct Limits {
   std::int64_t message_bytes = 0x7fffffff;     ///< most bytes of one MPI call, whose count is an int
   std::int64_t least_piece_bytes = 128 << 10;  ///< a ring's pieces are a quarter of the buffer, but not
-  std::int64_t most_piece_bytes = 512 << 10;    ///< smaller or larger than these
+  std::int64_t most_piece_bytes = 512 << 10;   ///< smaller or larger than these
 };
 
 /// An MPI communicator and what its collectives need beside it. Lives as long as the last Communicator or
