@@ -112,10 +112,10 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
       stop = before.stop;
     }
     const bool end = stop || step + 1 == setup.steps;
+    if (end) timer.set_loss(step, feedback.receive(step).loss);
     if (evaluator && (end || (o.eval_every > 0 && (step + 1) % o.eval_every == 0)))
       recorder.evaluated(evaluator->run(replica), /*classes=*/setup.sequence() == 0);
   }
-  timer.set_loss(recorder.step(), feedback.receive(recorder.step()).loss);
   if (stop) recorder.note("stopped", fmt::format("SIGUSR1: stopped after step {}", recorder.step()));
 }
 
