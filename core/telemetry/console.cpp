@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
+#include <filesystem>
 #include <string>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -59,12 +59,23 @@ void append_bar(const Progress& p, int width, const ConsoleStyle& style, fmt::me
   if (style.colour) fmt::format_to(out, "\x1b[0m");
 }
 
+/// mpirun gives its ranks a terminal of its own making and passes on what they write; what a person sees
+/// depends on where mpirun itself writes. True where that cannot be told.
+bool launcher_writes_to_terminal() {
+  if (!std::getenv("OMPI_COMM_WORLD_SIZE")) return true;
+  std::error_code error;
+  const auto target = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", getppid()), error);
+  const std::string path = target.string();
+  return error || path.starts_with("/dev/pts/") || path.starts_with("/dev/tty") || path == "/dev/console";
+}
+
 }  // namespace
 
 ConsoleStyle ConsoleStyle::of(std::FILE* out) {
   ConsoleStyle style;
   const char* terminal_kind = std::getenv("TERM");
-  style.terminal = isatty(fileno(out)) && terminal_kind && std::string_view(terminal_kind) != "dumb";
+  style.terminal = isatty(fileno(out)) && terminal_kind && std::string_view(terminal_kind) != "dumb" &&
+                   launcher_writes_to_terminal();
   style.colour = style.terminal && !is_set("NO_COLOR");
   style.utf8 = locale_is_utf8();
   return style;

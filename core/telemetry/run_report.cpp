@@ -52,8 +52,10 @@ void write_shares(const Summary& s, const ReportFacts& facts, Lines out) {
 
 void write_communication(const Summary& s, Lines out) {
   if (s.overlap_ratio && s.comm_busy_ms && s.exposed_comm_ms)
-    fmt::format_to(out, "  overlap      {:.0f}%: {:.2f} ms of communication, {:.2f} ms of it exposed\n",
-                   100 * *s.overlap_ratio, *s.comm_busy_ms, *s.exposed_comm_ms);
+    // Waits can exceed the collectives: a tiny one is over before the comm thread has woken up.
+    fmt::format_to(out, "  overlap      {}: {:.2f} ms of communication, {:.2f} ms exposed\n",
+                   *s.overlap_ratio < 0 ? "none" : fmt::format("{:.0f}%", 100 * *s.overlap_ratio),
+                   *s.comm_busy_ms, *s.exposed_comm_ms);
   if (s.skew) fmt::format_to(out, "  skew         {:.1f}% between ranks\n", 100 * *s.skew);
 }
 

@@ -188,6 +188,12 @@ class Runs(TrainTest):
         self.assertIn("124.4 M parameters", result.out)
         self.assertFalse(folder.exists())
 
+    def test_in_a_pipe_lines_are_plain(self):
+        for options, ranks in [([], 0), ([], 2), (["--ranks", 2], 0)]:
+            result, _ = self.train(*SMALL, "--steps", 25, *options, ranks=ranks)
+            self.assertNotIn("\x1b", result.out)
+            self.assertEqual(re.findall(r"^step +(\d+)/25", result.out, re.MULTILINE), ["10", "20"])
+
     def test_config_file(self):
         config = self.folder / "run.toml"
         config.write_text('model = "mlp"\nmlp-sizes = [16, 32, 4]\nsteps = 3\noptimizer = "sgd"\n')
@@ -267,7 +273,7 @@ class Runs(TrainTest):
 
     def test_explains_a_step(self):
         result, _ = self.train(*SMALL, "--steps", 20, "--explain-step", 15, ranks=2)
-        self.assertIn("Rank 1: step", result.out)
+        self.assertIn("\nRank 1: ", result.out)
         self.assertIn("bucket 0", result.out)
 
     def test_fashion_mnist(self):

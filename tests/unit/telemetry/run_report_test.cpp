@@ -45,7 +45,7 @@ TEST(RunReport, ReadsLikeThis) {
     exposed comm      7.00 ms   10.0%  ####
     optimizer         6.30 ms    9.0%  ####
     rest (host)       0.63 ms    0.9%
-  overlap      75%: 28.00 ms of communication, 7.00 ms of it exposed
+  overlap      75%: 28.00 ms of communication, 7.00 ms exposed
   skew         1.2% between ranks
 Logs: runs/x
 Scaling efficiency: build/tandem scaling --np 1,2
