@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Package names are the same on Debian 12 and Ubuntu 24.04 (there some are in `universe`).
 build_packages=(cmake g++ ninja-build libeigen3-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libopenmpi-dev openmpi-bin)
-test_packages=(libgtest-dev dataset-fashion-mnist python3)
+test_packages=(libgtest-dev dataset-fashion-mnist python3 procps)
 # Version 14 on purpose: others break lines elsewhere and know other checks.
 lint_packages=(clang-format-14 clang-tidy-14 git)
 
