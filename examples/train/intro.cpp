@@ -51,16 +51,15 @@ std::vector<BucketFacts> bucket_facts(const BucketPlan& plan) {
   return facts;
 }
 
-std::string memory_line(const MemoryTable& m) {
-  std::string line = fmt::format(
-      "memory   {} a rank: parameters {}, gradients {}, optimizer {}, activations {}",
-      human_bytes(static_cast<double>(m.total())), human_bytes(static_cast<double>(m.parameters)),
-      human_bytes(static_cast<double>(m.gradients)), human_bytes(static_cast<double>(m.optimizer)),
-      human_bytes(static_cast<double>(m.activations)));
-  line += fmt::format(", scratch {}", human_bytes(static_cast<double>(m.scratch)));
-  if (m.bucket_copies > 0)
-    line += fmt::format(", bucket copies {}", human_bytes(static_cast<double>(m.bucket_copies)));
-  return line + fmt::format(", batches {}\n", human_bytes(static_cast<double>(m.batches)));
+std::string memory_lines(const MemoryTable& m) {
+  const auto bytes = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
+  std::string text = fmt::format(
+      "memory   {} a rank: parameters {}, gradients {}, optimizer {},\n"
+      "         activations {}, scratch {}, batches {}",
+      bytes(m.total()), bytes(m.parameters), bytes(m.gradients), bytes(m.optimizer), bytes(m.activations),
+      bytes(m.scratch), bytes(m.batches));
+  if (m.bucket_copies > 0) text += fmt::format(", bucket copies {}", bytes(m.bucket_copies));
+  return text + "\n";
 }
 
 std::string data_lines(const Setup& setup) {
@@ -139,7 +138,7 @@ std::string introduce(const Setup& setup, const RunFacts& facts, const MemoryTab
   if (setup.sequence() > 0)
     text += fmt::format(", T {}: {} tokens a step", setup.sequence(), facts.global_batch * setup.sequence());
   text += fmt::format("; {} steps, {} lr {} {}\n", setup.steps, o.optimizer, *o.lr, o.schedule);
-  text += data_lines(setup) + bucket_line(setup, facts) + memory_line(memory);
+  text += data_lines(setup) + bucket_line(setup, facts) + memory_lines(memory);
   for (const std::string& fault : facts.injected)
     text += fmt::format("INJECTED {}: figures of this run are no measurement\n", fault);
   if (buckets && o.ddp) text += "\n" + bucket_table(facts.buckets);
