@@ -21,7 +21,9 @@ fs::path project_root() {
 }
 
 fs::path default_text() {
-  return project_root() / kText;
+  std::error_code ignored;
+  const fs::path full = project_root() / kText, near = fs::relative(full, ignored);
+  return !near.empty() && near.string().size() < full.string().size() ? near : full;
 }
 
 }  // namespace tandem::train
