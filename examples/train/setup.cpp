@@ -1,9 +1,5 @@
 #include "examples/train/setup.h"
 
-#include <cinttypes>
-#include <cstdio>
-#include <set>
-
 #include "dataloader/data_loader.h"
 #include "examples/train/paths.h"
 
@@ -53,13 +49,8 @@ std::int64_t batch_of(const Options& o, int ranks) {
 
 std::optional<Window> window_of(const Options& o, std::int64_t steps) {
   if (o.window.empty()) return {};
-  Window window;
-  char rest = 0;
-  if (std::sscanf(o.window.c_str(), "%" SCNd64 ":%" SCNd64 "%c", &window.first, &window.last, &rest) != 2)
-    throw UsageError("--window {}: give FIRST:LAST, two steps", o.window);
-  if (window.first < 0 || window.last < window.first || window.last >= steps)
-    throw UsageError("--window {}: the run has steps 0 to {}, and FIRST comes before LAST", o.window,
-                     steps - 1);
+  const Window window = parse_window(o.window);
+  if (window.last >= steps) throw UsageError("--window {}: the run has steps 0 to {}", o.window, steps - 1);
   return window;
 }
 
