@@ -68,11 +68,11 @@ TEST(Scaling, RefusesWhatDoesNotCompare) {
       EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
     }
   };
-  refuse([](Run& r) { r.model = "gpt-nano"; }, "model");
-  refuse([](Run& r) { r.dtype = "bf16"; }, "dtype");
-  refuse([](Run& r) { r.optimizer = "adamw"; }, "optimizer");
-  refuse([](Run& r) { r.compute_threads = 2; }, "compute");
-  refuse([](Run& r) { r.accumulate = 2; }, "accumul");
+  refuse([](tandem::Run& r) { r.model = "gpt-nano"; }, "model");
+  refuse([](tandem::Run& r) { r.dtype = "bf16"; }, "dtype");
+  refuse([](tandem::Run& r) { r.optimizer = "adamw"; }, "optimizer");
+  refuse([](tandem::Run& r) { r.compute_threads = 2; }, "compute");
+  refuse([](tandem::Run& r) { r.accumulate = 2; }, "accumul");
 }
 
 TEST(Scaling, NeedsABaseline) {
