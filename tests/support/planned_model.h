@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "core/nn/module.h"
 #include "core/nn/parameter_store.h"
 #include "core/tensor/planned_memory.h"
 #include "models/loss.h"
