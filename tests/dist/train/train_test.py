@@ -284,6 +284,41 @@ class Runs(TrainTest):
         self.assertGreater(accuracy, 78)  # one epoch; three give 86%
 
 
+class Experiments(TrainTest):
+    """`tandem` launches and compares runs; what it writes must follow from their step logs alone."""
+
+    def tandem(self, *options):
+        command = [pathlib.Path(TRAIN).parent / "tandem", *map(str, options)]
+        return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=200)
+
+    def test_scaling(self):
+        out = self.folder / "scaling"
+        result = self.tandem("scaling", "--np", "1,2", "--regime", "weak", "--quick", "--out", out, "--", *SMALL, "--steps", 60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("2 ranks", result.stdout)
+        for name in ["scaling.json", "scaling.csv", "scaling.md"]:
+            self.assertTrue((out / name).exists(), name)
+        check = subprocess.run([sys.executable, ROOT / "scripts/recompute.py", "--check", out / "scaling.json"],
+                               capture_output=True, text=True)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        again = self.tandem("scaling", "--from", *sorted((out / "runs").glob("round1.*")), "--out", self.folder / "again")
+        self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_unlike_runs_are_refused(self):
+        _, a = self.train(*SMALL, "--steps", 30)
+        _, b = self.train(*MODEL, "--data", "synthetic:512", "--batch", 16, "--steps", 30, ranks=2)
+        result = self.tandem("scaling", "--from", a, b, "--regime", "weak")
+        self.assertEqual(result.returncode, 2)
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def test_sweep(self):
+        result = self.tandem("sweep", "--bucket-mb", "0.001,1", "--batch", 8, "--quick", "--out", self.folder / "sweep", "--",
+                             *MODEL, "--data", "synthetic:512", "--steps", 60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("best", result.stdout)
+        self.assertTrue((self.folder / "sweep" / "sweep.json").exists())
+
+
 class Ends(TrainTest):
     LONG = [*SMALL, "--steps", 100000, "--inject", "slow=0:5"]
 
