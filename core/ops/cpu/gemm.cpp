@@ -58,49 +58,57 @@ struct Blocks {
   }
 };
 
-/// Packs B [depth, columns] as panels of kTileColumns columns, depth-major; missing columns are zero.
+/// Packs a panel of B [depth, columns], depth-major; columns missing from kTileColumns are zero.
 template <class T>
-void pack_b(MatrixView<T> b, std::int64_t depth, std::int64_t columns, T* packed) {
+void pack_panel(MatrixView<T> b, std::int64_t depth, std::int64_t columns, T* panel) {
   constexpr int kWidth = kTileColumns<T>, kLane = kLanes<T>;
-  const std::int64_t full = columns / kWidth * kWidth;
-  if (b.column_stride == 1) {  // row after row, as they lie in memory
+  if (columns < kWidth) {
+    std::fill_n(panel, depth * kWidth, T(0));
     for (std::int64_t p = 0; p < depth; ++p)
-      for (std::int64_t j = 0; j < full; j += kWidth)
-        std::memcpy(packed + j * depth + p * kWidth, b.at(p, j), kWidth * sizeof(T));
+      for (std::int64_t j = 0; j < columns; ++j) panel[p * kWidth + j] = *b.at(p, j);
+  } else if (b.column_stride == 1) {
+    for (std::int64_t p = 0; p < depth; ++p) std::memcpy(panel + p * kWidth, b.at(p, 0), kWidth * sizeof(T));
   } else {
     const std::int64_t whole = depth / kLane * kLane;
-    for (std::int64_t j = 0; j < full; j += kLane) {
-      T* panel = packed + j / kWidth * kWidth * depth + j % kWidth;
+    for (std::int64_t j = 0; j < kWidth; j += kLane) {
       for (std::int64_t p = 0; p < whole; p += kLane)
-        transpose_block(b.at(p, j), b.column_stride, panel + p * kWidth, kWidth);
+        transpose_block(b.at(p, j), b.column_stride, panel + p * kWidth + j, kWidth);
       for (std::int64_t p = whole; p < depth; ++p)
-        for (std::int64_t x = 0; x < kLane; ++x) panel[p * kWidth + x] = *b.at(p, j + x);
+        for (std::int64_t x = 0; x < kLane; ++x) panel[p * kWidth + j + x] = *b.at(p, j + x);
     }
   }
-  if (full == columns) return;
-  T* panel = packed + full * depth;
-  std::fill_n(panel, depth * kWidth, T(0));
-  for (std::int64_t p = 0; p < depth; ++p)
-    for (std::int64_t j = full; j < columns; ++j) panel[p * kWidth + j - full] = *b.at(p, j);
 }
 
-/// Packs A [rows, depth], rows contiguous, as panels of kTileRows rows.
+/// `rows` rows are cut into tiles of nearly the same height: a low one at the end would leave the arithmetic
+/// units half idle.
+std::int64_t tiles_for(std::int64_t rows) {
+  return (rows + kTileRows - 1) / kTileRows;
+}
+std::int64_t tile_rows(std::int64_t rows) {
+  const std::int64_t tiles = tiles_for(rows);
+  return (rows + tiles - 1) / tiles;
+}
+
+/// Packs A [rows, depth], rows contiguous, as one panel for each tile.
 template <class T>
 void pack_row_panels(MatrixView<T> a, std::int64_t rows, std::int64_t depth, T* packed) {
+  const std::int64_t height = tile_rows(rows);
   for (std::int64_t i = 0; i < rows; ++i)
-    std::memcpy(packed + i / kTileRows * kPanelSize + i % kTileRows * RowPanel::kRowStride, a.at(i, 0),
+    std::memcpy(packed + i / height * kPanelSize + i % height * RowPanel::kRowStride, a.at(i, 0),
                 static_cast<std::size_t>(depth) * sizeof(T));
 }
 
-/// Packs A [rows, depth], columns contiguous, as panels of kTileRows rows.
+/// Packs A [rows, depth], columns contiguous, as one panel for each tile.
 template <class T>
 void pack_column_panels(MatrixView<T> a, std::int64_t rows, std::int64_t depth, T* packed) {
-  const std::int64_t full = rows / kTileRows * kTileRows;
+  const std::int64_t height = tile_rows(rows);
   for (std::int64_t p = 0; p < depth; ++p) {
     T* column = packed + p * kTileRows;
-    for (std::int64_t i = 0; i < full; i += kTileRows, column += kPanelSize)
+    std::int64_t i = 0;  // a copy of fixed length takes two moves; what it takes too much is not read
+    for (; i + kTileRows <= rows; i += height, column += kPanelSize)
       std::memcpy(column, a.at(i, p), kTileRows * sizeof(T));
-    std::memcpy(column, a.at(full, p), static_cast<std::size_t>(rows - full) * sizeof(T));
+    for (; i < rows; i += height, column += kPanelSize)
+      std::memcpy(column, a.at(i, p), static_cast<std::size_t>(std::min(height, rows - i)) * sizeof(T));
   }
 }
 
@@ -163,17 +171,44 @@ void tile(std::int64_t rows, std::int64_t columns, std::int64_t depth, const T* 
     narrow_tile<Rows, Panel, T>(depth, a, b, c, c_stride, columns, start);
 }
 
-/// C [rows, columns] = start + packed A · packed B, tile by tile.
+/// Asks for the share `part` of `parts` of B [depth, columns] to be brought near.
+template <class T>
+void prefetch(MatrixView<T> b, std::int64_t depth, std::int64_t columns, std::int64_t part,
+              std::int64_t parts) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const bool by_rows = b.column_stride == 1;
+  const std::int64_t lines = by_rows ? depth : columns, length = by_rows ? columns : depth;
+  const std::int64_t stride = by_rows ? b.row_stride : b.column_stride;
+  for (std::int64_t i = lines * part / parts; i < lines * (part + 1) / parts; ++i)
+    for (std::int64_t j = 0; j < length; j += kLine) __builtin_prefetch(b.data + i * stride + j, 0, 2);
+}
+
+/// Which block of A meets a block of B.
+struct Turn {
+  bool first, only;
+};
+
+/// C [rows, columns] = start + packed A · B, panel by panel of B. The first block of A packs each panel just
+/// before it is multiplied, and has the next one fetched meanwhile: where A has few rows, reading B takes as
+/// long as multiplying with it. If no other block of A follows, the panels share one place, which stays in
+/// L1.
 template <class Panel, class T>
-void multiply_blocks(std::int64_t rows, std::int64_t columns, std::int64_t depth, const Blocks<T>& blocks,
-                     T* c, std::int64_t c_stride, Start<T> start) {
-  constexpr int kWidth = kTileColumns<T>;
-  for (std::int64_t j = 0; j < columns; j += kWidth)
-    for (std::int64_t i = 0; i < rows; i += kTileRows)
-      tile<kTileRows, Panel, T>(
-          std::min<std::int64_t>(kTileRows, rows - i), std::min<std::int64_t>(kWidth, columns - j), depth,
-          blocks.a + i / kTileRows * kPanelSize, blocks.b + j * depth, c + i * c_stride + j, c_stride,
-          {start.add, start.bias ? start.bias + j : nullptr});
+void multiply_blocks(std::int64_t rows, std::int64_t columns, std::int64_t depth, Turn turn, MatrixView<T> b,
+                     Blocks<T>& blocks, T* c, std::int64_t c_stride, Start<T> start) {
+  constexpr std::int64_t kWidth = kTileColumns<T>;
+  const std::int64_t tiles = tiles_for(rows), height = tile_rows(rows);
+  for (std::int64_t j = 0; j < columns; j += kWidth) {
+    const std::int64_t width = std::min(kWidth, columns - j), next = std::min(kWidth, columns - j - width);
+    T* panel = blocks.b + (turn.only ? 0 : j * depth);
+    if (turn.first) pack_panel(b.from(0, j), depth, width, panel);
+    for (std::int64_t k = 0; k < tiles; ++k) {
+      if (turn.first) prefetch(b.from(0, j + width), depth, next, k, tiles);
+      const std::int64_t i = k * height;
+      tile<kTileRows, Panel, T>(std::min(height, rows - i), width, depth, blocks.a + k * kPanelSize, panel,
+                                c + i * c_stride + j, c_stride,
+                                {start.add, start.bias ? start.bias + j : nullptr});
+    }
+  }
 }
 
 }  // namespace
@@ -188,17 +223,17 @@ void gemm(std::int64_t m, std::int64_t n, std::int64_t k, MatrixView<T> a, Matri
     for (std::int64_t p = 0; p < std::max<std::int64_t>(k, 1); p += kDepth) {
       const std::int64_t depth = std::min(kDepth, k - p);
       const Start<T> start{write == Write::add || p > 0, bias && p == 0 ? bias + j : nullptr};
-      pack_b<T>({b.at(p, j), b.row_stride, b.column_stride}, depth, columns, blocks.b);
       for (std::int64_t i = 0; i < m; i += kRows) {
         const std::int64_t rows = std::min(kRows, m - i);
-        const MatrixView<T> block{a.at(i, p), a.row_stride, a.column_stride};
+        const Turn turn{i == 0, m <= kRows};
         T* out = c + i * c_stride + j;
         if (row_panels) {
-          pack_row_panels(block, rows, depth, blocks.a);
-          multiply_blocks<RowPanel>(rows, columns, depth, blocks, out, c_stride, start);
+          pack_row_panels(a.from(i, p), rows, depth, blocks.a);
+          multiply_blocks<RowPanel>(rows, columns, depth, turn, b.from(p, j), blocks, out, c_stride, start);
         } else {
-          pack_column_panels(block, rows, depth, blocks.a);
-          multiply_blocks<ColumnPanel>(rows, columns, depth, blocks, out, c_stride, start);
+          pack_column_panels(a.from(i, p), rows, depth, blocks.a);
+          multiply_blocks<ColumnPanel>(rows, columns, depth, turn, b.from(p, j), blocks, out, c_stride,
+                                       start);
         }
       }
     }
@@ -210,13 +245,12 @@ void gemm(const Context& context, std::int64_t m, std::int64_t n, std::int64_t k
           MatrixView<T> b, T* c, std::int64_t c_stride, Write write, const T* bias) {
   if (m >= n)
     parallel_for(context, m, kTileRows, kTileRows, [&](std::int64_t begin, std::int64_t end) {
-      gemm<T>(end - begin, n, k, {a.at(begin, 0), a.row_stride, a.column_stride}, b, c + begin * c_stride,
-              c_stride, write, bias);
+      gemm<T>(end - begin, n, k, a.from(begin, 0), b, c + begin * c_stride, c_stride, write, bias);
     });
   else
     parallel_for(context, n, kTileColumns<T>, kTileColumns<T>, [&](std::int64_t begin, std::int64_t end) {
-      gemm<T>(m, end - begin, k, a, {b.at(0, begin), b.row_stride, b.column_stride}, c + begin, c_stride,
-              write, bias ? bias + begin : nullptr);
+      gemm<T>(m, end - begin, k, a, b.from(0, begin), c + begin, c_stride, write,
+              bias ? bias + begin : nullptr);
     });
 }
 

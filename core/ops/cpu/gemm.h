@@ -15,6 +15,8 @@ struct MatrixView {
 
   MatrixView transposed() const { return {data, column_stride, row_stride}; }
   const T* at(std::int64_t i, std::int64_t j) const { return data + i * row_stride + j * column_stride; }
+  /// The rest of the matrix that begins at (i, j).
+  MatrixView from(std::int64_t i, std::int64_t j) const { return {at(i, j), row_stride, column_stride}; }
 };
 
 /// A row-major matrix: rows follow one another at `stride` elements.
