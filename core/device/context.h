@@ -1,41 +1,61 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
+
 #include "core/device/device.h"
+#include "core/device/device_impl.h"
+#include "core/device/graph.h"
 #include "core/device/stream.h"
 
 namespace tandem {
 
-/// One rank's device: its compute, comm and copy streams and what operations need beside their tensors.
-/// `main` owns it and passes it on; nothing of it is global.
+/// One rank's device: its streams, its memory and what operations need beside their tensors. `main` owns it
+/// and passes it on; nothing of it is global.
 class Context {
  public:
   /// A CPU rank that computes with `compute_threads` threads (≥ 1).
   static Context cpu(int compute_threads = 1);
+  /// The GPU `index` of this host. Makes it the calling thread's device: the rank's thread makes its own
+  /// Context. With `tf32` products of f32 matrices are made in TF32 (10 bits of mantissa). Throws DeviceError
+  /// if there is no such GPU (cuda_devices.h says beforehand).
+  static Context cuda(int index, bool tf32 = false);
 
   Device device() const { return device_; }
+  /// Of the CPU backend; 1 on a GPU.
   int compute_threads() const { return compute_threads_; }
 
   /// Forward, backward, update. On the CPU: inline, on the calling thread.
-  Stream& compute() { return compute_; }
-  /// Collectives. On the CPU: one worker thread, which alone calls MPI.
-  Stream& comm() { return comm_; }
+  Stream& compute() { return *compute_; }
+  /// Collectives on device memory. On the CPU: one worker thread, which alone calls MPI.
+  Stream& comm() { return *comm_; }
   /// Input. On the CPU: inline.
-  Stream& copy() { return copy_; }
+  Stream& copy() { return *copy_; }
+  /// Collectives on host memory: a worker thread, which alone calls MPI. On the CPU it is comm().
+  Stream& control() { return *control_; }
+
+  /// What `work` puts on the compute stream, and on streams that wait for it, becomes a graph instead of
+  /// being run. The compute stream must have waited for those streams again when `work` returns. Throws
+  /// ContractError on the CPU, whose work cannot be captured, and what `work` throws.
+  Graph capture(const std::function<void()>& work);
 
   Event make_event() const;
   TimeMark make_time_mark() const;
 
+  /// Zeros. Arena is the usual way to ask for them.
+  DeviceMemory memory(std::int64_t bytes, DeviceMemory::Kind kind = DeviceMemory::Kind::device) const;
+
+  DeviceImpl& impl() const { return *impl_; }
+
  private:
-  Context(Device device, int compute_threads, Stream compute, Stream comm, Stream copy)
-      : device_(device),
-        compute_threads_(compute_threads),
-        compute_(std::move(compute)),
-        comm_(std::move(comm)),
-        copy_(std::move(copy)) {}
+  Context(Device device, int compute_threads, std::shared_ptr<DeviceImpl> impl)
+      : device_(device), compute_threads_(compute_threads), impl_(std::move(impl)) {}
 
   Device device_;
   int compute_threads_;
-  Stream compute_, comm_, copy_;
+  std::shared_ptr<DeviceImpl> impl_;
+  std::shared_ptr<Stream> compute_, comm_, copy_, control_;  // two of them may be one
 };
 
 }  // namespace tandem

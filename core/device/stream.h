@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "core/device/task.h"
@@ -29,6 +30,7 @@ class StreamImpl {
   virtual void wait(const EventImpl& event) = 0;
   virtual void mark(TimeMarkImpl& mark) = 0;
   virtual void enqueue(Task task) = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual void synchronize() = 0;
 };
 
@@ -83,6 +85,8 @@ class Stream {
   void mark(TimeMark& mark) { impl_->mark(mark.impl()); }
   /// Runs host code in stream order.
   void enqueue(Task task) { impl_->enqueue(std::move(task)); }
+  /// Copies bytes in stream order, between any of host and device; tensors have tandem::copy().
+  void copy(void* to, const void* from, std::size_t bytes) { impl_->copy(to, from, bytes); }
   /// Blocks the host until all work asked for so far is done; rethrows what a task threw.
   void synchronize() { impl_->synchronize(); }
 

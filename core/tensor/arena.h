@@ -26,15 +26,14 @@ class Arena {
 
   /// A measuring arena.
   Arena() = default;
-  /// Allocates `bytes` on the context's device. Throws DeviceError if there is not that much.
-  Arena(const Context& context, std::int64_t bytes);
+  /// Allocates `bytes` on the context's device, or on the host for staging. Throws DeviceError if there is
+  /// not that much.
+  Arena(const Context& context, std::int64_t bytes, DeviceMemory::Kind kind = DeviceMemory::Kind::device);
   Arena(Arena&& other) noexcept { swap(other); }
   Arena& operator=(Arena&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~Arena();
-
   Tensor allocate(DType dtype, Shape shape);
   Tensor allocate(const TensorSpec& spec) { return allocate(spec.dtype, spec.shape); }
 
@@ -53,7 +52,7 @@ class Arena {
   };
   [[nodiscard]] Scope scope() { return Scope(*this); }
 
-  bool measuring() const { return base_ == nullptr; }
+  bool measuring() const { return memory_.data() == nullptr; }
   void seal() { sealed_ = true; }
   /// The most bytes that were ever handed out at one time.
   std::int64_t peak() const { return peak_; }
@@ -61,8 +60,8 @@ class Arena {
  private:
   void swap(Arena& other) noexcept;
 
-  std::byte* base_ = nullptr;
-  std::int64_t capacity_ = 0, top_ = 0, peak_ = 0;
+  DeviceMemory memory_;
+  std::int64_t top_ = 0, peak_ = 0;
   bool sealed_ = false;
 };
 

@@ -1,16 +1,12 @@
 #include "core/tensor/copy.h"
 
-#include <cstring>
-
 namespace tandem {
 
 void copy(Stream& stream, const Tensor& from, const Tensor& to) {
   require(from.dtype() == to.dtype() && from.numel() == to.numel(), "cannot copy {} {} to {} {}",
           name_of(from.dtype()), from.shape().str(), name_of(to.dtype()), to.shape().str());
   if (from.numel() == 0) return;
-  stream.enqueue([source = from.data(), target = to.data(), bytes = static_cast<std::size_t>(from.bytes())] {
-    std::memcpy(target, source, bytes);
-  });
+  stream.copy(to.data(), from.data(), static_cast<std::size_t>(from.bytes()));
 }
 
 }  // namespace tandem

@@ -1,5 +1,6 @@
 #include "core/device/cpu/cpu_stream.h"
 
+#include <cstring>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <utility>
@@ -17,6 +18,10 @@ void InlineStream::wait(const EventImpl& event) {
 
 void InlineStream::mark(TimeMarkImpl& mark) {
   CpuTimeMark::take(*static_cast<CpuTimeMark&>(mark).reading());
+}
+
+void InlineStream::copy(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
 }
 
 WorkerStream::WorkerStream(std::string name)
@@ -51,6 +56,10 @@ void WorkerStream::mark(TimeMarkImpl& mark) {
 
 void WorkerStream::enqueue(Task task) {
   push({std::move(task)});
+}
+
+void WorkerStream::copy(void* to, const void* from, std::size_t bytes) {
+  push({[=] { std::memcpy(to, from, bytes); }});
 }
 
 void WorkerStream::synchronize() {

@@ -19,6 +19,7 @@ class InlineStream final : public StreamImpl {
   void wait(const EventImpl& event) override;
   void mark(TimeMarkImpl& mark) override;
   void enqueue(Task task) override { task(); }
+  void copy(void* to, const void* from, std::size_t bytes) override;
   void synchronize() override {}
 };
 
@@ -34,6 +35,7 @@ class WorkerStream final : public StreamImpl {
   void wait(const EventImpl& event) override;
   void mark(TimeMarkImpl& mark) override;
   void enqueue(Task task) override;
+  void copy(void* to, const void* from, std::size_t bytes) override;
   void synchronize() override;
 
  private:

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/context.h"
-#include "tests/unit/dataloader/counting_allocator.h"
+#include "tests/support/allocation_counter.h"
 
 namespace tandem {
 
