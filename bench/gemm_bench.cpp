@@ -15,7 +15,6 @@
 #include <fmt/core.h>
 
 #include "core/base/philox.h"
-#include "core/ops/activation.h"
 #include "core/ops/attention.h"
 #include "core/ops/cross_entropy.h"
 #include "core/ops/embedding.h"
@@ -99,7 +98,7 @@ Rates measure_layer(Context& context, const Layer& layer, int repeat) {
     std::function<void()> ours, eigen;
   };
   const Product products[] = {
-      {"forward", [&] { ops::linear_forward(context, x, w, bias, y); },
+      {"forward", [&] { ops::linear_forward(context, x, w, bias, {}, y); },
        [&] { my.noalias() = mx * mw.transpose(); }},
       {"dX", [&] { ops::linear_backward_input(context, dy, w, dx); }, [&] { mdx.noalias() = mdy * mw; }},
       {"dW", [&] { ops::linear_backward_weight(context, dy, x, dw, Write::assign); },
@@ -151,9 +150,10 @@ void measure_step(Context& context, int repeat) {
   const auto qkv = memory.normal({batch, sequence, 3 * width}),
              dqkv = memory.normal({batch, sequence, 3 * width});
   const auto wide = memory.normal({batch, sequence, 4 * width}),
-             wide_y = memory.normal({batch, sequence, 4 * width});
+             wide_y = memory.normal({batch, sequence, 4 * width}),
+             dwide = memory.normal({batch, sequence, 4 * width});
   const auto lse = memory.zeros({batch, heads, sequence});
-  const auto scratch = memory.zeros({ops::attention_scratch(context, batch, sequence, heads, width / heads)});
+  const auto scratch = memory.zeros({ops::attention_scratch(context, qkv.spec(), heads)}, DType::u8);
   const auto w = memory.normal({width}), b = memory.normal({width}), dw = memory.normal({width}),
              mean = memory.normal({rows}), rstd = memory.normal({rows});
   const auto w_qkv = memory.normal({3 * width, width}), w_out = memory.normal({width, width});
@@ -169,10 +169,15 @@ void measure_step(Context& context, int repeat) {
   const auto value = memory.normal({parameters}), grad = memory.normal({parameters});
   const auto m = memory.zeros({parameters}), v = memory.zeros({parameters});
   const ops::Segment all{0, parameters, 1, 0.1f};
-  const ops::AdamWStep step{1e-3, 0.9, 0.95, 1e-8, 0.1, 0.05, 1};
+  const ops::SegmentTable segments(context, {&all, 1});
+  const ops::ChunkRange chunks{segments, 0, std::ssize(segments.chunks())};
+  const auto sums = memory.zeros({chunks.count}, DType::f64), norm = memory.zeros({1}, DType::f64);
+  const auto scalars = memory.zeros({ops::kScalars}, DType::f64);
+  scalars.as<double>()[ops::kLearningRate] = 1e-3;
+  scalars.as<double>()[ops::kStep] = 1;
 
   const auto linear = [&](const Tensor& in, const Tensor& weight, const Tensor& bias, const Tensor& out) {
-    ops::linear_forward(context, in, weight, bias, out);
+    ops::linear_forward(context, in, weight, bias, {}, out);
     ops::linear_backward_input(context, out, weight, in);
     ops::linear_backward_weight(context, out, in, weight, Write::assign);
   };
@@ -184,9 +189,19 @@ void measure_step(Context& context, int repeat) {
   const Kind kinds[] = {
       {"linear layers", layers,
        [&] {
-         linear(x, w_qkv, b_qkv, qkv), linear(x, w_out, b, y), linear(x, w_up, b_wide, wide),
-             linear(wide, w_down, b, y);
+         linear(x, w_qkv, b_qkv, qkv);
+         ops::linear_forward(context, x, w_out, b, /*addend=*/dx, y);
+         ops::linear_backward_input(context, y, w_out, x);
+         ops::linear_backward_weight(context, y, x, w_out, Write::assign);
+         // Of the two around the GELU, what is not made with it.
+         ops::linear_forward(context, wide_y, w_down, b, /*addend=*/dx, y);
+         ops::linear_backward_weight(context, y, wide_y, w_down, Write::assign);
+         ops::linear_backward_input(context, dwide, w_up, x);
+         ops::linear_backward_weight(context, dwide, x, w_up, Write::assign);
        }},
+      {"linear, gelu forward", layers,
+       [&] { ops::linear_gelu_forward(context, x, w_up, b_wide, wide, wide_y); }},
+      {"linear, gelu dX", layers, [&] { ops::linear_gelu_backward_input(context, dy, w_down, wide, dwide); }},
       {"head", 1, [&] { linear(x, table, Tensor(), logits); }},
       {"bias gradients", layers,
        [&] {
@@ -198,17 +213,11 @@ void measure_step(Context& context, int repeat) {
       {"attention forward", layers, [&] { ops::attention_forward(context, qkv, heads, y, lse, scratch); }},
       {"attention backward", layers,
        [&] { ops::attention_backward(context, qkv, heads, y, lse, dy, dqkv, scratch); }},
-      {"gelu forward", layers,
-       [&] { ops::activation_forward(context, ops::Activation::gelu, wide, wide_y); }},
-      {"gelu backward", layers,
-       [&] { ops::activation_backward(context, ops::Activation::gelu, wide, wide_y, wide_y); }},
       {"layer norm forward", 2 * layers + 1,
        [&] { ops::layer_norm_forward(context, x, w, b, y, mean, rstd); }},
-      {"layer norm dx", 2 * layers + 1,
-       [&] { ops::layer_norm_backward_input(context, dy, x, w, mean, rstd, dx, Write::add); }},
-      {"layer norm dw, db", 2 * layers + 1,
+      {"layer norm backward", 2 * layers + 1,
        [&] {
-         ops::layer_norm_backward_parameters(context, dy, x, mean, rstd, dw, Write::assign, b, Write::assign);
+         ops::layer_norm_backward(context, dy, x, w, mean, rstd, {dx, Write::add}, {dw}, {b});
        }},
       {"embedding", 1,
        [&] {
@@ -217,10 +226,17 @@ void measure_step(Context& context, int repeat) {
          ops::embedding_backward_positions(context, dy, positions, Write::assign);
        }},
       {"cross entropy", 1,
-       [&] { ops::cross_entropy_forward_backward(context, logits, targets, seed, loss, correct); }},
+       [&] {
+         ops::cross_entropy_forward_backward(context, logits, vocabulary, targets, seed, loss, correct);
+       }},
+      {"gradient norm", 1,
+       [&] {
+         ops::gradient_norm(context, segments, grad, sums, norm);
+         ops::clip_scale(context, norm, 1.0, scalars);
+       }},
       {"adamw", 1,
        [&] {
-         ops::adamw_update(context, step, {&all, 1}, value, grad, m, v);
+         ops::adamw_update(context, {0.9, 0.95, 1e-8}, scalars, chunks, value, value, grad, m, v);
        }},
   };
   fmt::print("gpt-nano, b {}, T {}: operations of a step, ms\n", batch, sequence);

@@ -16,12 +16,15 @@ add_library(tandem_flags INTERFACE)
 target_include_directories(tandem_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 
 # -Wconversion is left out: index arithmetic would drown in casts that say nothing.
-target_compile_options(tandem_flags INTERFACE
-  -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wcast-qual -Wundef -Wvla
+set(warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wextra-semi -Wcast-qual -Wundef -Wvla
   $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wduplicated-branches -Wlogical-op>)
+target_compile_options(tandem_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:${warnings}>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra;-DFMT_USE_CONSTEXPR=1>)
 
 # No code here reads errno of a math function or catches floating-point traps; without these two, loops over exp do not vectorise.
-target_compile_options(tandem_flags INTERFACE -march=${TANDEM_ARCH} -fno-math-errno -fno-trapping-math)
+target_compile_options(tandem_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-march=${TANDEM_ARCH};-fno-math-errno;-fno-trapping-math>)
 
 if(TANDEM_SANITIZE)
   set(sanitize -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -14,6 +14,10 @@ enum class DType : std::uint8_t { f32, f64, bf16, f16, i32, i64, u8 };
 
 /// Bytes of one element.
 std::size_t size_of(DType dtype);
+/// What sums over many elements of this type are kept in: f64 for f64, f32 for the others.
+inline DType accumulator_of(DType dtype) {
+  return dtype == DType::f64 ? DType::f64 : DType::f32;
+}
 /// "f32", "bf16", … as the logs write it.
 std::string_view name_of(DType dtype);
 

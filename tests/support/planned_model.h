@@ -16,11 +16,8 @@ class PlannedModel {
       : module_(module),
         store_(ParameterStore::allocate(context_, ParameterLayout::in_order(module.parameters()),
                                         module.parameters())) {
-    store_.initialize(seed);
-    memory_.emplace(context_, [&](MemoryPlan& memory) {
-      module_.plan(memory, input);
-      loss_.plan(memory);
-    });
+    store_.initialize(context_, seed);
+    memory_.emplace(context_, [&](MemoryPlan& memory) { module_.plan(memory, input); });
   }
 
   Tensor forward(const Tensor& x) { return module_.forward(context_, x); }
@@ -28,9 +25,10 @@ class PlannedModel {
   /// One micro-batch; the loss, a mean over the targets.
   double step(const Tensor& x, const Tensor& targets, GradientSink& sink) {
     const Tensor logits = forward(x);
-    loss_.forward_backward(context_, logits, targets, 1.0 / static_cast<double>(targets.numel()));
+    loss_.set_seed(1.0 / static_cast<double>(targets.numel()));
+    loss_.forward_backward(logits, targets);
     module_.backward(context_, logits, sink);
-    return loss_.loss_sum() / static_cast<double>(targets.numel());
+    return loss_.read().loss_sum / static_cast<double>(targets.numel());
   }
 
   Context& context() { return context_; }
@@ -41,7 +39,7 @@ class PlannedModel {
   Module& module_;
   ParameterStore store_;
   std::optional<PlannedMemory> memory_;
-  CrossEntropyLoss loss_;
+  CrossEntropyLoss loss_{context_};
 };
 
 }  // namespace tandem

@@ -14,7 +14,7 @@ struct Replica {
       : parameters(make(third_size, last_frozen)),
         plan(BucketPlan::make(list(), {}, options, world_size)),
         store(ParameterStore::allocate(context, plan.layout, list())) {
-    store.initialize(seed);
+    store.initialize(context, seed);
   }
 
   static std::deque<Parameter> make(std::int64_t third_size, bool last_frozen) {

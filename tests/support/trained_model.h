@@ -43,10 +43,11 @@ class TrainedModel {
         plan_(BucketPlan::make(module_->parameters(), trace_ready_order(context, *module_, input(1)),
                                recipe.caps, communicator.size())),
         store_(ParameterStore::allocate(context, plan_.layout, module_->parameters())),
+        loss_(context),
         memory_(context, [this](MemoryPlan& memory) { plan(memory); }),
         reducer_(context, communicator, plan_, store_, recipe.reducer),
         sgd_(make_sgd(context, store_, {.momentum = 0.9})) {
-    store_.initialize(1 + communicator.rank());  // replicate() makes them equal
+    store_.initialize(context, 1 + communicator.rank());  // replicate() makes them equal
     replicate(context, communicator, plan_, store_);
     for (int step = 0; step < recipe.steps; ++step) losses_.push_back(train_step(step));
   }
@@ -64,7 +65,6 @@ class TrainedModel {
     x_ = memory.saved.allocate(input(recipe_.batch));
     targets_ = memory.saved.allocate(DType::i32, {recipe_.batch * task_.positions});
     module_->plan(memory, x_.spec());
-    loss_.plan(memory);
   }
 
   bool counts(int sample) const { return !recipe_.ragged || sample % 3 != 0; }
@@ -95,16 +95,16 @@ class TrainedModel {
 
   /// This rank's part of the step's mean loss.
   double train_step(int step) {
-    double loss = 0;
     store_.start_accumulation();
+    loss_.start_accumulation();
+    loss_.set_seed(seed());
     for (int k = 0; k < recipe_.accumulate; ++k) {
       const int first = (k * communicator_.size() + communicator_.rank()) * recipe_.batch;
       for (int row = 0; row < recipe_.batch; ++row) draw_sample(step, first + row, row);
       reducer_.start_backward(/*sync=*/k + 1 == recipe_.accumulate);
       const Tensor logits = module_->forward(context_, x_);
-      loss_.forward_backward(context_, logits, targets_, seed());
+      loss_.forward_backward(logits, targets_);
       module_->backward(context_, logits, reducer_);
-      loss += loss_.loss_sum() * seed();
     }
     reducer_.finish();
     sgd_->start_step(0.05);
@@ -112,7 +112,7 @@ class TrainedModel {
       reducer_.wait(bucket);
       sgd_->update_slice(bucket.spec->offset, bucket.spec->numel);
     }
-    return loss;
+    return *loss_.share().as<double>();
   }
 
   Context& context_;

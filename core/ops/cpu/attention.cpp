@@ -1,10 +1,9 @@
-#include "core/ops/attention.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <omp.h>
 
+#include "core/ops/cpu/cpu_ops.h"
 #include "core/ops/cpu/gemm.h"
 #include "core/ops/cpu/parallel.h"
 #include "core/ops/cpu/simd.h"
@@ -13,13 +12,9 @@
 // so its scores are a matrix [rows, keys]: what lies above the diagonal's blocks is never computed, and what
 // is left of it within a block is set to zero.
 
-namespace tandem::ops {
+namespace tandem::ops::cpu {
 
 namespace {
-
-using cpu::MatrixView;
-using cpu::row_major;
-using cpu::Vec;
 
 // Small blocks waste less above the diagonal, large ones pack keys and values less often: 32 is best for
 // sequences of a few hundred, and 8% behind 64 at 1024.
@@ -44,24 +39,17 @@ struct AttentionSizes {
   }
 };
 
-AttentionSizes check_attention(const Context& context, const Tensor& qkv, std::int64_t heads, const Tensor& y,
-                               const Tensor& lse, const Tensor& scratch) {
-  require(y.shape().rank() == 3 && qkv.shape() == y.shape().with_last(3 * y.last()) && heads > 0 &&
-              y.last() % heads == 0,
-          "attention: qkv {}, y {} and {} heads do not fit", qkv.shape().str(), y.shape().str(), heads);
-  const AttentionSizes s{y.shape()[0], y.shape()[1], y.last(), heads, y.last() / heads};
-  require(lse.shape() == Shape{s.batch, heads, s.sequence}, "attention: lse is {}", lse.shape().str());
-  require(scratch.numel() >= attention_scratch(context, s.batch, s.sequence, heads, s.head_size),
-          "attention: scratch of {} elements is too small", scratch.numel());
-  return s;
+AttentionSizes sizes_of(const Tensor& qkv, std::int64_t heads) {
+  const std::int64_t width = qkv.last() / 3;
+  return {qkv.shape()[0], qkv.shape()[1], width, heads, width / heads};
 }
 
 /// Calls `body(b, h, scratch)` for each head of each sample, split among threads, each with its own scratch.
 template <class T, class Body>
 void for_heads(const Context& context, const AttentionSizes& s, const Tensor& scratch, Body&& body) {
   const std::int64_t share = 2 * kBlock * score_stride(s.sequence);
-  T* memory = scratch.as<T>();
-  cpu::parallel_for(context, s.batch * s.heads, 1, 1, [&](std::int64_t begin, std::int64_t end) {
+  T* memory = static_cast<T*>(scratch.data());
+  parallel_for(context, s.batch * s.heads, 1, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
       body(i / s.heads, i % s.heads, memory + omp_get_thread_num() * share);
   });
@@ -71,11 +59,11 @@ void for_heads(const Context& context, const AttentionSizes& s, const Tensor& sc
 /// Returns their sum.
 template <class T>
 T exponentiate(T* s, std::int64_t visible, std::int64_t keys, T scale, T shift) {
-  const std::int64_t vectors = round_up(visible, cpu::kLanes<T>);  // at most the stride
+  const std::int64_t vectors = round_up(visible, kLanes<T>);  // at most the stride
   std::fill(s + visible, s + std::max(vectors, keys), -std::numeric_limits<T>::infinity());
   Vec<T> sum{};
-  cpu::for_vectors<T>(0, vectors, [&](auto at) {
-    const Vec<T> p = cpu::exp<T>(at.load(s) * scale - shift);
+  for_vectors<T>(0, vectors, [&](auto at) {
+    const Vec<T> p = exp<T>(at.load(s) * scale - shift);
     at.store(s, p);
     sum += p;
   });
@@ -86,8 +74,8 @@ T exponentiate(T* s, std::int64_t visible, std::int64_t keys, T scale, T shift) 
 template <class T>
 T largest(const T* s, std::int64_t count) {
   Vec<T> m = Vec<T>{} + s[0];
-  cpu::for_vectors<T>(0, count, [&](auto at) { m = cpu::max<T>(m, at.load(s, s[0])); });
-  return cpu::max<T>(m);
+  for_vectors<T>(0, count, [&](auto at) { m = max<T>(m, at.load(s, s[0])); });
+  return max<T>(m);
 }
 
 /// y [T, d] at stride C and lse [T] of one head.
@@ -100,8 +88,8 @@ void forward_head(const AttentionSizes& size, const T* qkv, T* y, T* lse, T* sco
     const std::int64_t rows = std::min(kBlock, size.sequence - first), keys = first + rows;
     T* out = y + first * size.width;
     // scores [rows, keys] = q [rows, d] · kᵀ [d, keys]
-    cpu::gemm<T>(rows, keys, d, row_major(q + first * packed, packed), row_major(k, packed).transposed(),
-                 scores, stride, Write::assign);
+    gemm<T>(rows, keys, d, row_major(q + first * packed, packed), row_major(k, packed).transposed(), scores,
+            stride, Write::assign);
     T sums[kBlock];
     for (std::int64_t i = 0; i < rows; ++i) {
       T* row = scores + i * stride;
@@ -110,8 +98,8 @@ void forward_head(const AttentionSizes& size, const T* qkv, T* y, T* lse, T* sco
       lse[first + i] = shift + std::log(sums[i]);
     }
     // y [rows, d] = scores [rows, keys] · v [keys, d], then divided by the sums
-    cpu::gemm<T>(rows, d, keys, row_major<T>(scores, stride), row_major(v, packed), out, size.width,
-                 Write::assign);
+    gemm<T>(rows, d, keys, row_major<T>(scores, stride), row_major(v, packed), out, size.width,
+            Write::assign);
     for (std::int64_t i = 0; i < rows; ++i) {
       const T inverse = T(1) / sums[i];
       for (std::int64_t j = 0; j < d; ++j) out[i * size.width + j] *= inverse;
@@ -135,38 +123,38 @@ void backward_head(const AttentionSizes& size, const T* qkv, const T* y, const T
     const std::int64_t rows = std::min(kBlock, size.sequence - first), keys = first + rows;
     const Write write = keys == size.sequence ? Write::assign : Write::add;
     const T *q_rows = q + first * packed, *dy_rows = dy + first * width;
-    cpu::gemm<T>(rows, keys, d, row_major(q_rows, packed), row_major(k, packed).transposed(), p, stride,
-                 Write::assign);
-    cpu::gemm<T>(rows, keys, d, row_major(dy_rows, width), row_major(v, packed).transposed(), ds, stride,
-                 Write::assign);
+    gemm<T>(rows, keys, d, row_major(q_rows, packed), row_major(k, packed).transposed(), p, stride,
+            Write::assign);
+    gemm<T>(rows, keys, d, row_major(dy_rows, width), row_major(v, packed).transposed(), ds, stride,
+            Write::assign);
     for (std::int64_t i = 0; i < rows; ++i) {
       const std::int64_t row = first + i;
       exponentiate(p + i * stride, row + 1, keys, scale, lse[row]);
       Vec<T> products{};
-      cpu::for_vectors<T>(0, d,
-                          [&](auto at) { products += at.load(y + row * width) * at.load(dy + row * width); });
+      for_vectors<T>(0, d,
+                     [&](auto at) { products += at.load(y + row * width) * at.load(dy + row * width); });
       const T row_sum = cpu::sum<T>(products);
       T *ds_row = ds + i * stride, *p_row = p + i * stride;
 #pragma GCC ivdep
       for (std::int64_t j = 0; j < keys; ++j) ds_row[j] = p_row[j] * (ds_row[j] - row_sum) * scale;
     }
     const MatrixView<T> p_view = row_major<T>(p, stride), ds_view = row_major<T>(ds, stride);
-    cpu::gemm<T>(rows, d, keys, ds_view, row_major(k, packed), dq + first * packed, packed, Write::assign);
-    cpu::gemm<T>(keys, d, rows, ds_view.transposed(), row_major(q_rows, packed), dk, packed, write);
-    cpu::gemm<T>(keys, d, rows, p_view.transposed(), row_major(dy_rows, width), dv, packed, write);
+    gemm<T>(rows, d, keys, ds_view, row_major(k, packed), dq + first * packed, packed, Write::assign);
+    gemm<T>(keys, d, rows, ds_view.transposed(), row_major(q_rows, packed), dk, packed, write);
+    gemm<T>(keys, d, rows, p_view.transposed(), row_major(dy_rows, width), dv, packed, write);
   }
 }
 
 }  // namespace
 
-std::int64_t attention_scratch(const Context& context, std::int64_t, std::int64_t sequence, std::int64_t,
-                               std::int64_t) {
-  return context.compute_threads() * 2 * kBlock * score_stride(sequence);
+std::int64_t attention_scratch(const Context& context, const TensorSpec& qkv, std::int64_t) {
+  return context.compute_threads() * 2 * kBlock * score_stride(qkv.shape[1]) *
+         static_cast<std::int64_t>(size_of(qkv.dtype));
 }
 
 void attention_forward(Context& context, const Tensor& qkv, std::int64_t heads, const Tensor& y,
                        const Tensor& lse, const Tensor& scratch) {
-  const AttentionSizes s = check_attention(context, qkv, heads, y, lse, scratch);
+  const AttentionSizes s = sizes_of(qkv, heads);
   visit_floating(qkv.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* in = qkv.as<T>();
@@ -180,9 +168,7 @@ void attention_forward(Context& context, const Tensor& qkv, std::int64_t heads, 
 
 void attention_backward(Context& context, const Tensor& qkv, std::int64_t heads, const Tensor& y,
                         const Tensor& lse, const Tensor& dy, const Tensor& dqkv, const Tensor& scratch) {
-  const AttentionSizes s = check_attention(context, qkv, heads, y, lse, scratch);
-  require(dy.shape() == y.shape() && dqkv.shape() == qkv.shape(), "attention: dy {} and dqkv {} do not fit",
-          dy.shape().str(), dqkv.shape().str());
+  const AttentionSizes s = sizes_of(qkv, heads);
   visit_floating(qkv.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T *in = qkv.as<T>(), *out = y.as<T>(), *sums = lse.as<T>(), *dout = dy.as<T>();
@@ -195,4 +181,4 @@ void attention_backward(Context& context, const Tensor& qkv, std::int64_t heads,
   });
 }
 
-}  // namespace tandem::ops
+}  // namespace tandem::ops::cpu

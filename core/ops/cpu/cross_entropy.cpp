@@ -1,17 +1,14 @@
-#include "core/ops/cross_entropy.h"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "core/ops/cpu/cpu_ops.h"
 #include "core/ops/cpu/parallel.h"
 #include "core/ops/cpu/simd.h"
 
-namespace tandem::ops {
+namespace tandem::ops::cpu {
 
 namespace {
-
-using cpu::Vec;
 
 struct RowLoss {
   double loss = 0;
@@ -22,31 +19,29 @@ struct RowLoss {
 template <class T>
 RowLoss row_loss(T* logits, std::int64_t classes, std::int64_t target, const std::optional<double>& seed) {
   Vec<T> maxima = Vec<T>{} + logits[0];
-  cpu::for_vectors<T>(0, classes, [&](auto at) { maxima = cpu::max<T>(maxima, at.load(logits, logits[0])); });
-  const T maximum = cpu::max<T>(maxima), logit = logits[target];
+  for_vectors<T>(0, classes, [&](auto at) { maxima = max<T>(maxima, at.load(logits, logits[0])); });
+  const T maximum = max<T>(maxima), logit = logits[target];
   const bool correct = logit == maximum && std::find(logits, logits + target, maximum) == logits + target;
 
   Vec<T> sums{};
-  cpu::for_vectors<T>(0, classes, [&](auto at) {
-    const Vec<T> e = cpu::exp<T>(at.load(logits, -std::numeric_limits<T>::infinity()) - maximum);
+  for_vectors<T>(0, classes, [&](auto at) {
+    const Vec<T> e = exp<T>(at.load(logits, -std::numeric_limits<T>::infinity()) - maximum);
     if (seed) at.store(logits, e);
     sums += e;
   });
   const double sum = cpu::sum<T>(sums);
   if (seed) {
     const T scale = static_cast<T>(*seed / sum);
-    cpu::for_vectors<T>(0, classes, [&](auto at) { at.store(logits, at.load(logits) * scale); });
+    for_vectors<T>(0, classes, [&](auto at) { at.store(logits, at.load(logits) * scale); });
     logits[target] -= static_cast<T>(*seed);
   }
   return {std::log(sum) + static_cast<double>(maximum) - static_cast<double>(logit), correct};
 }
 
 /// Both functions; without a seed the logits are only read.
-void cross_entropy(Context& context, const Tensor& logits, const Tensor& targets,
+void cross_entropy(Context& context, const Tensor& logits, std::int64_t classes, const Tensor& targets,
                    const std::optional<double>& seed, const Tensor& loss_sum, const Tensor& correct) {
-  const std::int64_t rows = logits.rows(), classes = logits.last();
-  require(targets.numel() == rows && classes > 0, "cross entropy: logits {} and targets {} do not fit",
-          logits.shape().str(), targets.shape().str());
+  const std::int64_t rows = logits.rows(), columns = logits.last();
   const auto* target = targets.as<std::int32_t>();
   for (std::int64_t row = 0; row < rows; ++row)
     require(target[row] >= -1 && target[row] < classes,
@@ -59,16 +54,17 @@ void cross_entropy(Context& context, const Tensor& logits, const Tensor& targets
   visit_floating(logits.dtype(), [&](auto zero) {
     using T = decltype(zero);
     T* all = logits.as<T>();
-    cpu::parallel_for(context, kChunks, 1, 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(context, kChunks, 1, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t chunk = begin; chunk < end; ++chunk)
         for (std::int64_t row = rows * chunk / kChunks; row < rows * (chunk + 1) / kChunks; ++row) {
-          T* row_logits = all + row * classes;
+          T* row_logits = all + row * columns;
           if (target[row] >= 0) {
             const RowLoss result = row_loss(row_logits, classes, target[row], seed);
             chunks[chunk].loss += result.loss;
             chunks[chunk].correct += result.correct;
+            if (seed) std::fill(row_logits + classes, row_logits + columns, T(0));
           } else if (seed) {
-            std::fill_n(row_logits, classes, T(0));
+            std::fill_n(row_logits, columns, T(0));
           }
         }
     });
@@ -84,14 +80,15 @@ void cross_entropy(Context& context, const Tensor& logits, const Tensor& targets
 
 }  // namespace
 
-void cross_entropy_forward(Context& context, const Tensor& logits, const Tensor& targets,
-                           const Tensor& loss_sum, const Tensor& correct) {
-  cross_entropy(context, logits, targets, std::nullopt, loss_sum, correct);
+void cross_entropy_forward(Context& context, const Tensor& logits, std::int64_t classes,
+                           const Tensor& targets, const Tensor& loss_sum, const Tensor& correct) {
+  cross_entropy(context, logits, classes, targets, std::nullopt, loss_sum, correct);
 }
 
-void cross_entropy_forward_backward(Context& context, const Tensor& logits, const Tensor& targets,
-                                    const Tensor& seed, const Tensor& loss_sum, const Tensor& correct) {
-  cross_entropy(context, logits, targets, *seed.as<double>(), loss_sum, correct);
+void cross_entropy_forward_backward(Context& context, const Tensor& logits, std::int64_t classes,
+                                    const Tensor& targets, const Tensor& seed, const Tensor& loss_sum,
+                                    const Tensor& correct) {
+  cross_entropy(context, logits, classes, targets, *seed.as<double>(), loss_sum, correct);
 }
 
-}  // namespace tandem::ops
+}  // namespace tandem::ops::cpu

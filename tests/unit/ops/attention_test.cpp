@@ -63,6 +63,11 @@ struct Attention {
   Reference y, lse, dqkv;
 };
 
+/// Bytes that are NaN as numbers, for nothing may be read from them.
+Owned<std::uint8_t> scratch_for(const Context& context, const Tensor& qkv, std::int64_t heads) {
+  return Owned<std::uint8_t>({ops::attention_scratch(context, qkv.spec(), heads)}, 0xff);
+}
+
 TYPED_TEST(AttentionTest, MatchesReference) {
   using T = TypeParam;
   Random& random = this->random_;
@@ -76,8 +81,7 @@ TYPED_TEST(AttentionTest, MatchesReference) {
       const auto y = poisoned<T>({s.batch, s.sequence, width});
       const auto lse = poisoned<T>({s.batch, s.heads, s.sequence});
       const auto dqkv = poisoned<T>({s.batch, s.sequence, 3 * width});
-      const auto scratch =
-          poisoned<T>({ops::attention_scratch(context, s.batch, s.sequence, s.heads, s.head_size)});
+      const auto scratch = scratch_for(context, qkv, s.heads);
       ops::attention_forward(context, qkv, s.heads, y, lse, scratch);
       expect_close(y, expected.y, random);
       expect_close(lse, expected.lse, random);
@@ -89,12 +93,11 @@ TYPED_TEST(AttentionTest, MatchesReference) {
 TYPED_TEST(AttentionTest, ScoresMayBeLarge) {
   using T = TypeParam;
   Context context = Context::cpu();
-  const Sizes s{1, 20, 1, 4};
   auto qkv = this->random_.template normal<T>({1, 20, 12});
   for (std::int64_t i = 0; i < qkv.numel(); ++i)
     if (i % 12 < 4) qkv[i] *= T(200);  // exp of a score would overflow
   const auto y = poisoned<T>({1, 20, 4}), lse = poisoned<T>({1, 1, 20});
-  const auto scratch = poisoned<T>({ops::attention_scratch(context, 1, s.sequence, 1, s.head_size)});
+  const auto scratch = scratch_for(context, qkv, 1);
   ops::attention_forward(context, qkv, 1, y, lse, scratch);
   for (const T v : y.values) EXPECT_TRUE(std::isfinite(v));
   for (const T v : lse.values) EXPECT_TRUE(std::isfinite(v));
@@ -107,7 +110,7 @@ TYPED_TEST(AttentionTest, TheFutureDoesNotLeak) {
   auto qkv = this->random_.template normal<T>({1, sequence, 3 * width});
   const auto y1 = poisoned<T>({1, sequence, width}), y2 = poisoned<T>({1, sequence, width});
   const auto lse = poisoned<T>({1, 3, sequence});
-  const auto scratch = poisoned<T>({ops::attention_scratch(context, 1, sequence, 3, 8)});
+  const auto scratch = scratch_for(context, qkv, 3);
   ops::attention_forward(context, qkv, 3, y1, lse, scratch);
   for (std::int64_t i = seen * 3 * width; i < qkv.numel(); ++i) qkv[i] += T(1);
   ops::attention_forward(context, qkv, 3, y2, lse, scratch);
@@ -118,12 +121,16 @@ TYPED_TEST(AttentionTest, TheFutureDoesNotLeak) {
 TEST(AttentionErrors, ShapesMustFit) {
   Context context = Context::cpu();
   const Owned<float> qkv({2, 5, 24}), y({2, 5, 8}), lse({2, 2, 5});
-  const Owned<float> scratch({ops::attention_scratch(context, 2, 5, 2, 4)}), small({8});
+  const Owned<double> lse64({2, 2, 5});
+  const auto scratch = scratch_for(context, qkv, 2);
+  const Owned<std::uint8_t> small({scratch.numel() - 1});
   EXPECT_THROW(ops::attention_forward(context, y, 2, y, lse, scratch), ContractError);
   EXPECT_THROW(ops::attention_forward(context, qkv, 3, y, lse, scratch), ContractError);
   EXPECT_THROW(ops::attention_forward(context, qkv, 0, y, lse, scratch), ContractError);
   EXPECT_THROW(ops::attention_forward(context, qkv, 4, y, lse, scratch), ContractError);
+  EXPECT_THROW(ops::attention_forward(context, qkv, 2, y, lse64, scratch), ContractError);
   EXPECT_THROW(ops::attention_forward(context, qkv, 2, y, lse, small), ContractError);
+  EXPECT_THROW(ops::attention_backward(context, qkv, 2, y, lse, y, qkv, small), ContractError);
   EXPECT_THROW(ops::attention_backward(context, qkv, 2, y, lse, qkv, qkv, scratch), ContractError);
   EXPECT_THROW(ops::attention_backward(context, qkv, 2, y, lse, y, y, scratch), ContractError);
 }

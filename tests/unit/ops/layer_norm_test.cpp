@@ -74,9 +74,7 @@ TYPED_TEST(LayerNormTest, MatchesReference) {
         expect_close(mean, expected.mean, random);
         expect_close(rstd, expected.rstd, random, tolerance);
 
-        ops::layer_norm_backward_input(context, dy, x, weight, mean, rstd, dx, Write::assign);
-        ops::layer_norm_backward_parameters(context, dy, x, mean, rstd, dweight, Write::assign, dbias,
-                                            Write::assign);
+        ops::layer_norm_backward(context, dy, x, weight, mean, rstd, {dx}, {dweight}, {dbias});
         expect_close(dx, expected.dx, random, tolerance);
         expect_close(dweight, expected.dweight, random, tolerance);
         expect_close(dbias, expected.dbias, random, tolerance);
@@ -97,30 +95,64 @@ TYPED_TEST(LayerNormTest, AddsAndLeavesOut) {
 
   const auto dx = random.normal<T>({rows, columns}), dx_before = dx;
   const auto dweight = random.normal<T>({columns}), dweight_before = dweight, dbias = poisoned<T>({columns});
-  ops::layer_norm_backward_input(context, dy, x, weight, mean, rstd, dx, Write::add);
-  ops::layer_norm_backward_parameters(context, dy, x, mean, rstd, dweight, Write::add, Tensor(), Write::add);
-  ops::layer_norm_backward_parameters(context, dy, x, mean, rstd, Tensor(), Write::add, dbias, Write::assign);
+  ops::layer_norm_backward(context, dy, x, weight, mean, rstd, {dx, Write::add}, {}, {});
   expect_close(dx, plus(expected.dx, dx_before.values), random);
+  ops::layer_norm_backward(context, dy, x, weight, mean, rstd, {}, {dweight, Write::add}, {});
   expect_close(dweight, plus(expected.dweight, dweight_before.values), random);
+  ops::layer_norm_backward(context, dy, x, weight, mean, rstd, {}, {}, {dbias, Write::assign});
   expect_close(dbias, expected.dbias, random);
 
-  Owned<T> in_place = dy;
-  ops::layer_norm_backward_input(context, in_place, x, weight, mean, rstd, in_place, Write::assign);
-  expect_close(in_place, expected.dx, random);
+  // Each of them by its own Write, in one call.
+  ops::layer_norm_backward(context, dy, x, weight, mean, rstd, {dx, Write::assign}, {dweight, Write::assign},
+                           {dbias, Write::add});
+  expect_close(dx, expected.dx, random);
+  expect_close(dweight, expected.dweight, random);
+  expect_close(dbias, plus(expected.dbias, expected.dbias), random);
+}
+
+/// The parameters' gradients need the dy that dx takes the place of.
+TYPED_TEST(LayerNormTest, InputGradientMayTakeThePlaceOfTheOutputs) {
+  using T = TypeParam;
+  Random& random = this->random_;
+  constexpr std::int64_t rows = 70, columns = 33;
+  for (const int threads : {1, 2}) {
+    Context context = Context::cpu(threads);
+    const auto x = random.normal<T>({rows, columns}), dy = random.normal<T>({rows, columns});
+    const auto weight = random.normal<T>({columns}), bias = random.normal<T>({columns});
+    const LayerNorm expected(x, weight, bias, dy);
+    const auto y = poisoned<T>({rows, columns}), mean = poisoned<T>({rows}), rstd = poisoned<T>({rows});
+    ops::layer_norm_forward(context, x, weight, bias, y, mean, rstd);
+    const Owned<T> in_place = dy;
+    const auto dweight = poisoned<T>({columns}), dbias = poisoned<T>({columns});
+    ops::layer_norm_backward(context, in_place, x, weight, mean, rstd, {in_place}, {dweight}, {dbias});
+    expect_close(in_place, expected.dx, random);
+    expect_close(dweight, expected.dweight, random);
+    expect_close(dbias, expected.dbias, random);
+  }
 }
 
 TEST(LayerNormErrors, ShapesMustFit) {
   Context context = Context::cpu();
   const Owned<float> x({4, 8}), p({8}), stat({4}), wrong({7});
+  const Owned<double> stat64({4});
   EXPECT_THROW(ops::layer_norm_forward(context, x, wrong, p, x, stat, stat), ContractError);
   EXPECT_THROW(ops::layer_norm_forward(context, x, p, wrong, x, stat, stat), ContractError);
   EXPECT_THROW(ops::layer_norm_forward(context, x, p, p, Owned<float>({4, 7}), stat, stat), ContractError);
   EXPECT_THROW(ops::layer_norm_forward(context, x, p, p, x, wrong, stat), ContractError);
-  EXPECT_THROW(ops::layer_norm_backward_input(context, x, x, wrong, stat, stat, x, Write::assign),
-               ContractError);
-  EXPECT_THROW(
-      ops::layer_norm_backward_parameters(context, x, x, stat, stat, wrong, Write::assign, p, Write::assign),
-      ContractError);
+  EXPECT_THROW(ops::layer_norm_forward(context, x, p, p, x, stat, stat64), ContractError);
+  const auto backward = [&](const Tensor& dy, const Tensor& weight, const Tensor& mean, const Tensor& dx,
+                            const Tensor& dweight, const Tensor& dbias) {
+    ops::layer_norm_backward(context, dy, x, weight, mean, stat, {dx}, {dweight}, {dbias});
+  };
+  EXPECT_NO_THROW(backward(x, p, stat, x, p, p));
+  EXPECT_THROW(backward(Owned<float>({4, 7}), p, stat, x, p, p), ContractError);
+  EXPECT_THROW(backward(x, wrong, stat, x, p, p), ContractError);
+  EXPECT_THROW(backward(x, p, wrong, x, p, p), ContractError);
+  EXPECT_THROW(backward(x, p, stat64, x, p, p), ContractError);
+  EXPECT_THROW(backward(x, p, stat, Owned<float>({3, 8}), p, p), ContractError);
+  EXPECT_THROW(backward(x, p, stat, x, wrong, p), ContractError);
+  EXPECT_THROW(backward(x, p, stat, x, p, wrong), ContractError);
+  EXPECT_THROW(backward(x, p, stat, x, Owned<double>({8}), p), ContractError);
 }
 
 }  // namespace

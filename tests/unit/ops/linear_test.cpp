@@ -1,5 +1,6 @@
 #include "core/ops/linear.h"
 
+#include "core/ops/activation.h"
 #include "tests/unit/ops/ops_test.h"
 
 namespace tandem {
@@ -33,27 +34,68 @@ Reference base(const Owned<T>& output, Write write) {
                              : Reference(output.values.size(), 0.0);
 }
 
+enum class Addend { none, separate, in_place };
+
 TYPED_TEST(LinearTest, ForwardMatchesReference) {
   using T = TypeParam;
-  for (const auto& [rows, in, out] : kSizes)
-    for (const Write write : {Write::assign, Write::add})
+  Random& random = this->random_;
+  for (const auto& [rows, in, out] : kSizes) {
+    const auto x = random.normal<T>({rows, in}), w = random.normal<T>({out, in});
+    const auto bias = random.normal<T>({out}), addend = random.normal<T>({rows, out});
+    Reference product;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t o = 0; o < out; ++o) {
+        double sum = 0;
+        for (std::int64_t i = 0; i < in; ++i) sum += x[r * in + i] * w[o * in + i];
+        product.push_back(sum);
+      }
+    for (const Addend kind : {Addend::none, Addend::separate, Addend::in_place})
       for (const bool with_bias : {false, true})
         for (const int threads : {1, 2}) {
           Context context = Context::cpu(threads);
-          const auto x = this->random_.template normal<T>({rows, in}),
-                     w = this->random_.template normal<T>({out, in});
-          const auto bias = this->random_.template normal<T>({out});
-          const auto y = before<T>(this->random_, {rows, out}, write);
-          Reference expected = base(y, write);
-          for (std::int64_t r = 0; r < rows; ++r)
-            for (std::int64_t o = 0; o < out; ++o) {
-              double sum = with_bias ? bias[o] : 0;
-              for (std::int64_t i = 0; i < in; ++i) sum += x[r * in + i] * w[o * in + i];
-              expected[r * out + o] += sum;
-            }
-          ops::linear_forward(context, x, w, with_bias ? bias.tensor : Tensor(), y, write);
-          expect_close(y, expected, this->random_);
+          const Owned<T> y = kind == Addend::in_place ? addend : poisoned<T>({rows, out});
+          Tensor added;
+          if (kind == Addend::separate) added = addend;
+          if (kind == Addend::in_place) added = y;
+          Reference expected = product;
+          for (std::int64_t i = 0; i < y.numel(); ++i)
+            expected[i] += (with_bias ? bias[i % out] : 0) + (added ? addend[i] : 0);
+          const auto addend_before = addend.values;
+          ops::linear_forward(context, x, w, with_bias ? bias.tensor : Tensor(), added, y);
+          expect_close(y, expected, random);
+          EXPECT_EQ(addend.values, addend_before);
         }
+  }
+}
+
+/// The pair that each of the two stands for is tested on its own, above and in activation_test.cpp.
+TYPED_TEST(LinearTest, FusedWithGeluEqualsTheTwoOneAfterTheOther) {
+  using T = TypeParam;
+  Random& random = this->random_;
+  const auto reference = [](const Owned<T>& t) { return Reference(t.values.begin(), t.values.end()); };
+  for (const auto& [rows, in, out] : kSizes) {
+    const auto x = random.normal<T>({rows, in}), w = random.normal<T>({out, in});
+    const auto bias = random.normal<T>({out}), dy = random.normal<T>({rows, out});
+    for (const int threads : {1, 2}) {
+      Context context = Context::cpu(threads);
+      const auto pre = poisoned<T>({rows, out}), y = poisoned<T>({rows, out});
+      const auto fused_pre = poisoned<T>({rows, out}), fused_y = poisoned<T>({rows, out});
+      for (const Tensor& maybe_bias : {Tensor(), bias.tensor}) {
+        ops::linear_forward(context, x, w, maybe_bias, Tensor(), pre);
+        ops::activation_forward(context, ops::Activation::gelu, pre, y);
+        ops::linear_gelu_forward(context, x, w, maybe_bias, fused_pre, fused_y);
+        expect_close(fused_pre, reference(pre), random);
+        expect_close(fused_y, reference(y), random);
+      }
+      const auto before = x.values;  // x is what the GELU before the layer was given
+      const auto dx = poisoned<T>({rows, in}), fused_dx = poisoned<T>({rows, in});
+      ops::linear_backward_input(context, dy, w, dx);
+      ops::activation_backward(context, ops::Activation::gelu, x, dx, dx);
+      ops::linear_gelu_backward_input(context, dy, w, x, fused_dx);
+      expect_close(fused_dx, reference(dx), random);
+      EXPECT_EQ(x.values, before);
+    }
+  }
 }
 
 TYPED_TEST(LinearTest, BackwardInputMatchesReference) {
@@ -104,10 +146,10 @@ TYPED_TEST(LinearTest, BitsDependNeitherOnThreadsNorOnTheNumberOfRows) {
   const auto x = this->random_.template normal<T>({rows, in}),
              w = this->random_.template normal<T>({out, in});
   const auto y1 = poisoned<T>({rows, out}), y2 = poisoned<T>({rows, out}), last = poisoned<T>({1, out});
-  ops::linear_forward(one, x, w, Tensor(), y1);
-  ops::linear_forward(two, x, w, Tensor(), y2);
+  ops::linear_forward(one, x, w, Tensor(), Tensor(), y1);
+  ops::linear_forward(two, x, w, Tensor(), Tensor(), y2);
   EXPECT_EQ(y1.values, y2.values);
-  ops::linear_forward(one, x.tensor.slice((rows - 1) * in, in).reshape({1, in}), w, Tensor(), last);
+  ops::linear_forward(one, x.tensor.slice((rows - 1) * in, in).reshape({1, in}), w, Tensor(), Tensor(), last);
   EXPECT_TRUE(std::equal(last.values.begin(), last.values.end(), y1.values.end() - out));
 }
 
@@ -116,8 +158,8 @@ TYPED_TEST(LinearTest, LeadingDimensionsAreRows) {
   Context context = Context::cpu();
   const auto x = this->random_.template normal<T>({2, 3, 5}), w = this->random_.template normal<T>({4, 5});
   const auto y = poisoned<T>({2, 3, 4}), flat = poisoned<T>({6, 4});
-  ops::linear_forward(context, x, w, Tensor(), y);
-  ops::linear_forward(context, x.tensor.reshape({6, 5}), w, Tensor(), flat);
+  ops::linear_forward(context, x, w, Tensor(), Tensor(), y);
+  ops::linear_forward(context, x.tensor.reshape({6, 5}), w, Tensor(), Tensor(), flat);
   EXPECT_EQ(y.values, flat.values);
 }
 
@@ -125,10 +167,21 @@ TEST(LinearErrors, ShapesAndTypesMustFit) {
   Context context = Context::cpu();
   const Owned<float> x({4, 3}), w({2, 3}), y({4, 2}), bias({2});
   const Owned<double> x64({4, 3});
-  EXPECT_THROW(ops::linear_forward(context, x, Owned<float>({3, 2}), bias, y), ContractError);
-  EXPECT_THROW(ops::linear_forward(context, x, w, Owned<float>({3}), y), ContractError);
-  EXPECT_THROW(ops::linear_forward(context, x, w, bias, Owned<float>({5, 2})), ContractError);
-  EXPECT_THROW(ops::linear_forward(context, x64, w, bias, y), ContractError);
+  const Tensor none;
+  EXPECT_NO_THROW(ops::linear_forward(context, x, w, bias, none, y));
+  EXPECT_THROW(ops::linear_forward(context, x, Owned<float>({3, 2}), bias, none, y), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x, w, Owned<float>({3}), none, y), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x, w, bias, none, Owned<float>({5, 2})), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x64, w, bias, none, y), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x, w, Owned<double>({2}), none, y), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x, w, bias, Owned<float>({3, 2}), y), ContractError);
+  EXPECT_THROW(ops::linear_forward(context, x, w, bias, Owned<double>({4, 2}), y), ContractError);
+  EXPECT_THROW(ops::linear_gelu_forward(context, x, w, Owned<float>({3}), y, y), ContractError);
+  EXPECT_THROW(ops::linear_gelu_forward(context, x, w, bias, Owned<float>({4, 3}), y), ContractError);
+  EXPECT_THROW(ops::linear_gelu_forward(context, x, w, bias, Owned<double>({4, 2}), y), ContractError);
+  EXPECT_THROW(ops::linear_gelu_backward_input(context, y, w, x, Owned<float>({4, 4})), ContractError);
+  EXPECT_THROW(ops::linear_gelu_backward_input(context, y, w, y, x), ContractError);
+  EXPECT_THROW(ops::linear_gelu_backward_input(context, y, w, x64, x), ContractError);
   EXPECT_THROW(ops::linear_backward_input(context, y, w, Owned<float>({4, 4})), ContractError);
   EXPECT_THROW(ops::linear_backward_weight(context, y, x, Owned<float>({3, 2}), Write::assign),
                ContractError);

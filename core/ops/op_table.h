@@ -1,0 +1,54 @@
+#pragma once
+
+#include "core/ops/activation.h"
+#include "core/ops/attention.h"
+#include "core/ops/convert.h"
+#include "core/ops/cross_entropy.h"
+#include "core/ops/embedding.h"
+#include "core/ops/layer_norm.h"
+#include "core/ops/linear.h"
+#include "core/ops/tuning.h"
+#include "core/ops/update.h"
+
+namespace tandem::ops {
+
+/// What a backend implements: one function for each operation, with the signature of its header. The public
+/// functions check their arguments, so these need not, and pass the call on.
+struct OpTable {
+  decltype(&ops::linear_forward) linear_forward;
+  decltype(&ops::linear_gelu_forward) linear_gelu_forward;
+  decltype(&ops::linear_backward_input) linear_backward_input;
+  decltype(&ops::linear_gelu_backward_input) linear_gelu_backward_input;
+  decltype(&ops::linear_backward_weight) linear_backward_weight;
+  decltype(&ops::linear_backward_bias) linear_backward_bias;
+  decltype(&ops::activation_forward) activation_forward;
+  decltype(&ops::activation_backward) activation_backward;
+  decltype(&ops::layer_norm_forward) layer_norm_forward;
+  decltype(&ops::layer_norm_backward) layer_norm_backward;
+  decltype(&ops::attention_scratch) attention_scratch;
+  decltype(&ops::attention_forward) attention_forward;
+  decltype(&ops::attention_backward) attention_backward;
+  decltype(&ops::embedding_forward) embedding_forward;
+  decltype(&ops::embedding_backward_table) embedding_backward_table;
+  decltype(&ops::embedding_backward_positions) embedding_backward_positions;
+  decltype(&ops::cross_entropy_forward) cross_entropy_forward;
+  decltype(&ops::cross_entropy_forward_backward) cross_entropy_forward_backward;
+  decltype(&ops::sgd_update) sgd_update;
+  decltype(&ops::adamw_update) adamw_update;
+  decltype(&ops::gradient_norm) gradient_norm;
+  decltype(&ops::clip_scale) clip_scale;
+  decltype(&ops::convert) convert;
+  decltype(&ops::add_scaled) add_scaled;
+  decltype(&ops::set_tuning) set_tuning;
+  decltype(&ops::tuned_algorithms) tuned_algorithms;
+  decltype(&ops::use_algorithms) use_algorithms;
+};
+
+const OpTable& cpu_table();
+const OpTable& cuda_table();  ///< in a build without CUDA there is no context that asks for it
+
+inline const OpTable& table_of(const Context& context) {
+  return context.device().kind == DeviceKind::cpu ? cpu_table() : cuda_table();
+}
+
+}  // namespace tandem::ops
