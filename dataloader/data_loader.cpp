@@ -75,7 +75,7 @@ DataLoader::Impl::Impl(Context& context, std::shared_ptr<const Dataset> dataset,
       claimed(current) {
   Arena measure;
   plan(builder, slots, measure);
-  arena = Arena(context, measure.peak());
+  arena = Arena(context, measure.peak(), DeviceMemory::Kind::staging);
   plan(builder, slots, arena);
   arena.seal();
   for (int i = 0; i < options.workers; ++i)

@@ -16,7 +16,7 @@ namespace {
 class Exchange {
  public:
   Exchange(Context& context, Communicator& communicator)
-      : stream_(context.comm()), communicator_(communicator) {}
+      : stream_(context.control()), communicator_(communicator.control()) {}
 
   bool same_everywhere(std::uint64_t hash) {
     // The maximum of ~h is the complement of the minimum of h: one collective finds both.

@@ -56,7 +56,7 @@ std::int64_t padding_unit(DType dtype, int world_size) {
 std::int64_t bytes_with(const BucketPlan& plan, const Parameter& p, std::int64_t unit) {
   const std::int64_t used = plan.layout.numel() - plan.buckets.back().offset;
   const std::int64_t numel = round_up(used, ParameterLayout::kAlignment) + p.numel();
-  return round_up(numel, unit) * static_cast<std::int64_t>(size_of(p.dtype));
+  return round_up(numel, unit) * static_cast<std::int64_t>(size_of(plan.grad_dtype));
 }
 
 void open_bucket(BucketPlan& plan, std::int64_t unit) {
@@ -69,7 +69,7 @@ void add(BucketPlan& plan, Parameter& p, std::int64_t unit) {
   plan.layout.append(p);
   bucket.parameters.push_back(&p);
   bucket.numel = round_up(plan.layout.numel() - bucket.offset, unit);
-  bucket.payload_bytes += p.numel() * static_cast<std::int64_t>(size_of(p.dtype));
+  bucket.payload_bytes += p.numel() * static_cast<std::int64_t>(size_of(plan.grad_dtype));
 }
 
 }  // namespace
@@ -82,6 +82,7 @@ BucketPlan BucketPlan::make(const ParameterList& defined, const ParameterList& r
 
   BucketPlan plan;
   for (Parameter* p : launch_order(defined, ready, options.order)) {
+    plan.grad_dtype = options.grad_dtype.value_or(p->dtype);
     const std::int64_t unit = padding_unit(p->dtype, world_size);
     const std::int64_t limit = plan.buckets.size() <= 1 ? first_cap : cap;
     if (plan.buckets.empty() || bytes_with(plan, *p, unit) > limit) open_bucket(plan, unit);

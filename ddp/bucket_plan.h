@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/nn/parameter.h"
@@ -18,6 +19,7 @@ struct BucketOptions {
   double first_cap_mb = 1;  ///< MiB of the first bucket to be launched (never above cap_mb), so that
                             ///< communication starts early
   BucketOrder order = BucketOrder::ready;
+  std::optional<DType> grad_dtype = {};  ///< of the gradients, if not that of the parameters
 };
 
 /// One bucket as planned: parameters that lie one after the other in flat memory and are reduced by one
@@ -40,6 +42,7 @@ struct BucketSpec {
 struct BucketPlan {
   std::vector<BucketSpec> buckets;  ///< in launch order
   ParameterLayout layout;
+  DType grad_dtype = DType::f32;  ///< what is reduced
 
   /// `defined`: in definition order. `ready`: in the order in which backward makes gradients final (see
   /// trace_ready_order), used for BucketOrder::ready; parameters that are not in it come last, as defined.

@@ -32,10 +32,19 @@ std::vector<Fingerprint> outline(const BucketPlan& plan, const ParameterStore& s
   return items;
 }
 
-Fingerprint value_fingerprint(const Parameter& p) {
-  Hash hash;
-  hash.add(describe(p)).add(p.value.data(), static_cast<std::size_t>(p.value.bytes()));
-  return {hash.value(), fmt::format("{} with hash {:016x}", describe(p), hash.value())};
+/// Of every parameter's values, in definition order. Blocks the host until the compute stream is done.
+std::vector<Fingerprint> value_fingerprints(Context& context, const ParameterStore& store) {
+  std::vector<Fingerprint> items;
+  std::vector<std::byte> values;  // on the host
+  for (const Parameter* p : store.parameters()) {
+    const auto bytes = static_cast<std::size_t>(p->value.bytes());
+    values.resize(bytes);
+    context.compute().copy(values.data(), p->value.data(), bytes);
+    context.compute().synchronize();
+    const std::uint64_t hash = Hash().add(describe(*p)).add(values.data(), bytes).value();
+    items.push_back({hash, fmt::format("{} with hash {:016x}", describe(*p), hash)});
+  }
+  return items;
 }
 
 void broadcast_values(Context& context, Communicator& communicator, const ParameterStore& store) {
@@ -43,6 +52,8 @@ void broadcast_values(Context& context, Communicator& communicator, const Parame
   context.compute().record(initialized);
   context.comm().wait(initialized);
   communicator.broadcast(store.values(), 0, context.comm());
+  if (store.masters().data() != store.values().data())
+    communicator.broadcast(store.masters(), 0, context.comm());
   for (const Parameter* p : store.parameters())
     if (p->frozen) communicator.broadcast(p->value, 0, context.comm());
   context.comm().synchronize();
@@ -63,16 +74,13 @@ void replicate(Context& context, Communicator& communicator, const BucketPlan& p
 }
 
 std::uint64_t parameters_hash(Context& context, const ParameterStore& store) {
-  context.compute().synchronize();
   Hash hash;
-  for (const Parameter* p : store.parameters()) hash.add(value_fingerprint(*p).hash);
+  for (const Fingerprint& item : value_fingerprints(context, store)) hash.add(item.hash);
   return hash.value();
 }
 
 void check_replicas(Context& context, Communicator& communicator, const ParameterStore& store) {
-  context.compute().synchronize();
-  std::vector<Fingerprint> items;
-  for (const Parameter* p : store.parameters()) items.push_back(value_fingerprint(*p));
+  const auto items = value_fingerprints(context, store);
   if (const auto found = find_disagreement(context, communicator, items))
     throw CommError(
         "replicas have diverged: {} hold{} other parameters than rank 0; the first is {} there, {} on rank "

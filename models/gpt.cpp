@@ -13,7 +13,8 @@ constexpr double kStddev = 0.02;
 }  // namespace
 
 Gpt::Gpt(const GptConfig& config)
-    : embedding_("wte", "wpe", config.vocabulary, config.sequence, config.width, Init::normal(kStddev)),
+    : embedding_("wte", "wpe", config.padded_vocabulary(), config.sequence, config.width,
+                 Init::normal(kStddev)),
       ln_f_("ln_f", config.width) {
   require(config.heads >= 1 && config.width % config.heads == 0, "{} heads do not divide a width of {}",
           config.heads, config.width);
@@ -45,7 +46,7 @@ Tensor Gpt::forward(Context& context, const Tensor& ids) {
   Tensor x = embedding_.forward(context, ids);
   for (const auto& block : blocks_) x = block->forward(context, x);
   normed_ = ln_f_.forward(context, x);
-  ops::linear_forward(context, normed_, embedding_.table().value, /*bias=*/{}, logits_);
+  ops::linear_forward(context, normed_, embedding_.table().value, /*bias=*/{}, /*addend=*/{}, logits_);
   return logits_;
 }
 

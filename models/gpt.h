@@ -17,10 +17,16 @@ struct GptConfig {
   std::int64_t vocabulary = 256;
   std::int64_t sequence = 128;  ///< the longest input: rows of the position table
 
+  /// Rows of the token table and columns of the logits: a large vocabulary is filled up to a multiple of 128,
+  /// as matrix products with odd sizes are slow. The loss leaves the padding out (llm.c does the same).
+  std::int64_t padded_vocabulary() const {
+    return vocabulary < 1024 ? vocabulary : (vocabulary + 127) / 128 * 128;
+  }
+
   bool operator==(const GptConfig&) const = default;
 };
 
-/// GPT-2 (Radford et al. 2019): ids [B, T] i32 → logits [B, T, vocabulary]. Pre-norm blocks, learned
+/// GPT-2 (Radford et al. 2019): ids [B, T] i32 → logits [B, T, padded vocabulary]. Pre-norm blocks, learned
 /// positions, tanh-GELU, biases, a final norm, and a head that is the token table.
 ///
 /// Parameters bear GPT-2's names (wte.weight, wpe.weight, h.0.ln_1.weight, …, ln_f.weight); matrices are
@@ -43,7 +49,7 @@ class Gpt final : public Module {
   std::vector<std::unique_ptr<Block>> blocks_;
   LayerNorm ln_f_;
   Tensor normed_;    // [B, T, width], a view of the final norm's output
-  Tensor logits_;    // [B, T, vocabulary]
+  Tensor logits_;    // [B, T, padded vocabulary]
   Tensor d_stream_;  // [B, T, width], the gradient of the residual stream: one for all blocks
 };
 

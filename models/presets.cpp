@@ -88,6 +88,10 @@ std::unique_ptr<Module> make_model(const ModelConfig& config) {
   return std::make_unique<Mlp>(config.mlp());
 }
 
+std::int64_t classes_of(const ModelConfig& config) {
+  return config.is_gpt() ? config.gpt().vocabulary : config.mlp().sizes.back();
+}
+
 std::int64_t parameter_count(Module& model) {
   std::int64_t count = 0;
   for (const Parameter* parameter : model.parameters()) count += parameter->numel();
@@ -95,10 +99,12 @@ std::int64_t parameter_count(Module& model) {
 }
 
 double model_flop(const ModelConfig& config) {
-  const double weights = 6.0 * static_cast<double>(parameter_count(*make_model(config)));
-  if (!config.is_gpt()) return weights;
+  const std::int64_t parameters = parameter_count(*make_model(config));
+  if (!config.is_gpt()) return 6.0 * static_cast<double>(parameters);
   const GptConfig& gpt = config.gpt();
-  return weights + 6.0 * static_cast<double>(gpt.layers * gpt.width * gpt.sequence);
+  const std::int64_t padding = (gpt.padded_vocabulary() - gpt.vocabulary) * gpt.width;  // is no work
+  return 6.0 * static_cast<double>(parameters - padding) +
+         6.0 * static_cast<double>(gpt.layers * gpt.width * gpt.sequence);
 }
 
 }  // namespace tandem

@@ -51,7 +51,10 @@ ModelConfig model_config(std::string_view preset, const ModelOverrides& override
 /// can be looked at.
 std::unique_ptr<Module> make_model(const ModelConfig& config);
 
-/// Learnable numbers in the model; a tied one counts once.
+/// What the model tells apart: tokens or classes. Its outputs may have more columns, which are padding.
+std::int64_t classes_of(const ModelConfig& config);
+
+/// Learnable numbers in the model, those of the padded vocabulary too; a tied one counts once.
 std::int64_t parameter_count(Module& model);
 
 /// Floating-point operations of one training step per token (gpt: 6N + 6·layers·width·T, T = config's

@@ -21,16 +21,9 @@ class AdamW final : public Optimizer {
       : Optimizer(context, store, options.weight_decay, 2), options_(options) {}
 
  private:
-  void update(std::span<const ops::Segment> segments) override {
-    const auto t = static_cast<double>(steps());
-    const ops::AdamWStep step{.lr = lr(),
-                              .beta1 = options_.beta1,
-                              .beta2 = options_.beta2,
-                              .epsilon = options_.epsilon,
-                              .correction1 = 1 - std::pow(options_.beta1, t),
-                              .correction2 = 1 - std::pow(options_.beta2, t),
-                              .grad_scale = grad_scale()};
-    ops::adamw_update(context(), step, segments, values(), grads(), state(0), state(1));
+  void update(const ops::ChunkRange& range) override {
+    ops::adamw_update(context(), {options_.beta1, options_.beta2, options_.epsilon}, scalars(), range,
+                      values(), masters(), grads(), state(0), state(1));
   }
 
   AdamWOptions options_;

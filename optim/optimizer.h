@@ -2,30 +2,36 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "core/nn/parameter_store.h"
 #include "core/ops/update.h"
+#include "core/tensor/staged_scalars.h"
+#include "optim/clip.h"
 
 namespace tandem {
 
-/// Updates flat slices of a ParameterStore. One step:  start_step(lr, grad_scale);  update_slice(…) for
-/// slices that together cover the layout once (DDP's buckets as they arrive, or all at once).
+/// Updates flat slices of a ParameterStore. One step:  start_step(lr);  clip(…) if gradients are clipped;
+/// update_slice(…) for slices that together cover the layout once (DDP's buckets as they arrive, or all at
+/// once).
 ///
-/// State (momentum, moments) lies in memory of its own with the store's layout. Which parameter decays and
-/// how it scales the learning rate is noted when the optimizer is made; frozen parameters lie outside the
-/// layout and stay as they are. Works on the compute stream; a step allocates nothing.
+/// State (momentum, moments) lies in memory of its own with the store's layout, and so do f32 masters where
+/// the model computes in a shorter type. Which parameter decays and how it scales the learning rate is noted
+/// when the optimizer is made; frozen parameters lie outside the layout and stay as they are. Works on the
+/// compute stream; a step allocates nothing. What changes from step to step is sent by start_step(), so that
+/// the rest of a step can be captured and replayed.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// `grad_scale` multiplies every gradient (clipping).
-  void start_step(double lr, double grad_scale = 1.0);
+  void start_step(double lr);
+  /// Scales this step's gradients to a norm of at most `max_norm` (PyTorch's clip_grad_norm_). `norm` has
+  /// been computed.
+  void clip(const GradientNorm& norm, double max_norm);
   /// Updates the parameters that lie in elements [offset, offset + numel) of the layout. Throws ContractError
-  /// if one straddles its ends, or before the first start_step().
+  /// if one of their chunks straddles its ends, or before the first start_step().
   void update_slice(std::int64_t offset, std::int64_t numel);
   void update_all();
 
@@ -39,23 +45,26 @@ class Optimizer {
 
   Context& context() { return *context_; }
   const Tensor& values() const { return values_; }           ///< [layout.numel()]
+  const Tensor& masters() const { return masters_; }         ///< [layout.numel()] f32, or the values
   const Tensor& grads() const { return grads_; }             ///< [layout.numel()]
   const Tensor& state(int i) const { return state_.at(i); }  ///< [layout.numel()], zero at first
-  double lr() const { return lr_; }
-  double grad_scale() const { return grad_scale_; }
+  const Tensor& scalars() const { return scalars_.device(); }
 
  private:
-  /// The rule, for some of the segments.
-  virtual void update(std::span<const ops::Segment> segments) = 0;
+  /// The rule, for some chunks of the layout.
+  virtual void update(const ops::ChunkRange& range) = 0;
 
   Context* context_;
-  Tensor values_, grads_;
-  std::vector<ops::Segment> segments_;  // sorted by offset
+  Tensor values_, masters_, grads_;
+  ops::SegmentTable table_;  // sorted by offset
   Arena memory_;
   std::vector<Tensor> state_;
+  StagedScalars scalars_;  // ops::StepScalar
   std::int64_t steps_ = 0;
-  double lr_ = 0, grad_scale_ = 1;
 };
+
+/// Throws UsageError unless a limit for the gradient norm is finite and above 0.
+void check_clip(double max_norm);
 
 struct SgdOptions {
   double momentum = 0;

@@ -41,18 +41,19 @@ std::vector<ops::Segment> segments_in_definition_order(const ParameterStore& sto
   return segments;
 }
 
-std::span<const ops::Segment> segments_within(std::span<const ops::Segment> sorted, std::int64_t offset,
-                                              std::int64_t numel) {
+ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, std::int64_t offset, std::int64_t numel) {
+  const auto chunks = sorted.chunks();
   const auto end = offset + numel;
-  const auto first = std::partition_point(
-      sorted.begin(), sorted.end(), [&](auto& segment) { return segment.offset + segment.count <= offset; });
+  const auto first = std::partition_point(chunks.begin(), chunks.end(),
+                                          [&](auto& chunk) { return chunk.offset + chunk.count <= offset; });
   const auto last =
-      std::partition_point(first, sorted.end(), [&](auto& segment) { return segment.offset < end; });
-  if (first == last) return {};
-  const auto& back = *std::prev(last);
-  require(first->offset >= offset && back.offset + back.count <= end,
-          "elements [{}, {}) cut a parameter in two", offset, end);
-  return {first, last};
+      std::partition_point(first, chunks.end(), [&](auto& chunk) { return chunk.offset < end; });
+  if (first != last) {
+    const auto& back = *std::prev(last);
+    require(first->offset >= offset && back.offset + back.count <= end,
+            "elements [{}, {}) cut a parameter in two", offset, end);
+  }
+  return {sorted, first - chunks.begin(), last - first};
 }
 
 }  // namespace tandem

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "core/nn/parameter_store.h"
@@ -17,9 +16,8 @@ std::vector<ops::Segment> segments_by_offset(const ParameterStore& store, double
 /// The same without decay, in the order in which the parameters are defined.
 std::vector<ops::Segment> segments_in_definition_order(const ParameterStore& store);
 
-/// The segments (sorted by offset) that lie in elements [offset, offset + numel). Throws ContractError if one
-/// lies only partly there. Allocates nothing.
-std::span<const ops::Segment> segments_within(std::span<const ops::Segment> sorted, std::int64_t offset,
-                                              std::int64_t numel);
+/// The chunks of a table (sorted by offset) that lie in elements [offset, offset + numel). Throws
+/// ContractError if one lies only partly there. Allocates nothing.
+ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, std::int64_t offset, std::int64_t numel);
 
 }  // namespace tandem

@@ -20,14 +20,10 @@ class Sgd final : public Optimizer {
       : Optimizer(context, store, options.weight_decay, options.momentum > 0 ? 1 : 0), options_(options) {}
 
  private:
-  void update(std::span<const ops::Segment> segments) override {
-    const ops::SgdStep step{.lr = lr(),
-                            .momentum = options_.momentum,
-                            .nesterov = options_.nesterov,
-                            .first = steps() == 1,
-                            .grad_scale = grad_scale()};
+  void update(const ops::ChunkRange& range) override {
     const Tensor momentum = options_.momentum > 0 ? state(0) : Tensor();
-    ops::sgd_update(context(), step, segments, values(), grads(), momentum);
+    ops::sgd_update(context(), {options_.momentum, options_.nesterov}, scalars(), range, values(), masters(),
+                    grads(), momentum);
   }
 
   SgdOptions options_;

@@ -43,6 +43,10 @@ class Communicator {
   /// Blocks the host.
   virtual std::unique_ptr<Communicator> split(int color, int key, Stream& stream) = 0;
 
+  /// The same ranks for buffers in host memory, on Context::control(): this group itself where its buffers
+  /// are in host memory anyway. For what is agreed on outside the training step.
+  virtual Communicator& control() { return *this; }
+
   /// This rank's pending and later collectives throw CommError soon, and their buffers are let go. With
   /// `threads` those of every rank do; with MPI the other ranks are not told (abort() does that).
   virtual void abandon() noexcept = 0;

@@ -1,6 +1,7 @@
 #include <array>
 #include <cstdint>
 
+#include "core/comm/device_communicator.h"
 #include "core/comm/launch.h"
 #include "core/comm/mpi/mpi_check.h"
 #include "core/comm/mpi/mpi_communicator.h"
@@ -61,15 +62,18 @@ std::unique_ptr<World> join_mpi(int ranks, Context& context, const WorldOptions&
   Place place;
   Binding binding;
   // MPI is started and ended by this thread; in between only the comm thread calls it.
-  context.comm().enqueue([&] {
+  context.control().enqueue([&] {
     group = std::make_shared<mpi::Group>(MPI_COMM_WORLD, mpi::Limits{});
     const LocalRanks local;
     place = local.place();
     binding = share_cores(local, options);
   });
-  context.comm().synchronize();
-  return std::make_unique<World>(std::make_unique<mpi::MpiCommunicator>(std::move(group)), place,
-                                 std::move(binding), mpi::Session::library_version(), std::move(session));
+  context.control().synchronize();
+  std::unique_ptr<Communicator> comm = std::make_unique<mpi::MpiCommunicator>(std::move(group));
+  if (context.device().kind == DeviceKind::cuda && ranks > 1)
+    comm = make_device_communicator(context, std::move(comm));
+  return std::make_unique<World>(std::move(comm), place, std::move(binding), mpi::Session::library_version(),
+                                 std::move(session));
 }
 
 std::unique_ptr<World> join_alone(const WorldOptions& options) {

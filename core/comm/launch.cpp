@@ -29,6 +29,20 @@ int launched_ranks() {
   return std::getenv("PMIX_RANK") ? 1 : 0;
 }
 
+LocalPlace launched_place() {
+  struct Names {
+    const char *rank, *ranks;
+  };
+  for (const Names& names : {Names{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                             {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                             {"SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}})
+    if (std::getenv(names.rank)) {
+      const int rank = number_in(names.rank);
+      return {rank, std::max(number_in(names.ranks), rank + 1)};
+    }
+  return {};
+}
+
 std::vector<std::string> mpirun_command(int ranks, const std::string& program,
                                         const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {"mpirun",    "-np", std::to_string(ranks), "--oversubscribe", "-q",

@@ -9,6 +9,13 @@ namespace tandem {
 /// started this process, so that MPI need not be.
 int launched_ranks();
 
+/// This process's place among those that the launcher started on this host, by the launcher's variables: {0,
+/// 1} where they do not say.
+struct LocalPlace {
+  int rank = 0, ranks = 1;
+};
+LocalPlace launched_place();
+
 /// Replaces this process by `mpirun -np <ranks> <this program> <arguments>`, with the settings that Tandem
 /// wants: as root, with more ranks than cores, unbound (World shares the cores out), ten seconds between
 /// SIGTERM and SIGKILL. `arguments` are this program's own, without its name and without --ranks. Call it

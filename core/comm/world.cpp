@@ -19,9 +19,10 @@ World::~World() {
 }
 
 void World::agree(const std::exception* error, Context& context) {
-  Stream& stream = context.comm();
+  Stream& stream = context.control();
+  Communicator& comm = comm_->control();
   std::int64_t failed = error ? rank() : size();
-  comm_->all_reduce(Tensor::of(&failed, {1}), ReduceOp::min, stream);
+  comm.all_reduce(Tensor::of(&failed, {1}), ReduceOp::min, stream);
   stream.synchronize();
   if (failed == size()) return;
 
@@ -30,10 +31,10 @@ void World::agree(const std::exception* error, Context& context) {
   const auto* own = dynamic_cast<const Error*>(error);
   std::array<std::int64_t, 2> header = {own ? own->exit_code() : 1,
                                         static_cast<std::int64_t>(message.size())};
-  comm_->broadcast(Tensor::of(header.data(), {2}), root, stream);
+  comm.broadcast(Tensor::of(header.data(), {2}), root, stream);
   stream.synchronize();
   message.resize(static_cast<std::size_t>(header[1]));
-  comm_->broadcast(Tensor(message.data(), DType::u8, {header[1]}), root, stream);
+  comm.broadcast(Tensor(message.data(), DType::u8, {header[1]}), root, stream);
   stream.synchronize();
 
   agreed_to_end_ = true;

@@ -59,10 +59,10 @@ void fill(T* values, std::int64_t count, std::uint64_t seed, std::uint64_t strea
 
 }  // namespace
 
-void draw_initial_value(const Parameter& parameter, std::uint64_t seed) {
-  visit_floating(parameter.dtype, [&](auto zero) {
+void draw_initial_value(const Parameter& parameter, std::uint64_t seed, const Tensor& into) {
+  visit_floating(into.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    T* values = parameter.value.as<T>();
+    T* values = into.as<T>();
     const std::int64_t count = parameter.numel();
     const std::uint64_t stream = hash_of(parameter.name);
     switch (parameter.init.kind) {

@@ -2,8 +2,11 @@
 
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "core/nn/init.h"
+#include "core/ops/convert.h"
+#include "core/tensor/copy.h"
 
 namespace tandem {
 
@@ -27,9 +30,10 @@ void check(const ParameterLayout& layout, const ParameterList& all) {
 }  // namespace
 
 ParameterStore ParameterStore::allocate(const Context& context, ParameterLayout layout,
-                                        const ParameterList& all) {
+                                        const ParameterList& all, std::optional<DType> grad_dtype) {
   check(layout, all);
-  ParameterStore store(std::move(layout), all);
+  const DType grads = grad_dtype.value_or(layout.dtype());
+  ParameterStore store(std::move(layout), all, grads);
   Arena measure;
   store.bind(measure);
   store.memory_ = Arena(context, measure.peak());
@@ -40,7 +44,10 @@ ParameterStore ParameterStore::allocate(const Context& context, ParameterLayout 
 
 void ParameterStore::bind(Arena& arena) {
   values_ = arena.allocate(layout_.dtype(), {layout_.numel()});
-  grads_ = arena.allocate(layout_.dtype(), {layout_.numel()});
+  masters_ = accumulator_of(layout_.dtype()) == layout_.dtype()
+                 ? values_
+                 : arena.allocate(accumulator_of(layout_.dtype()), {layout_.numel()});
+  grads_ = arena.allocate(grad_dtype_, {layout_.numel()});
   for (const auto& [parameter, offset] : layout_.entries()) {
     parameter->value = values_.slice(offset, parameter->numel()).reshape(parameter->shape);
     parameter->grad = grads_.slice(offset, parameter->numel()).reshape(parameter->shape);
@@ -49,11 +56,37 @@ void ParameterStore::bind(Arena& arena) {
     if (!parameter->frozen) continue;
     parameter->value = arena.allocate(parameter->dtype, parameter->shape);
     parameter->grad = {};
+    if (parameter->dtype != accumulator_of(parameter->dtype))
+      frozen_masters_[parameter] = arena.allocate(accumulator_of(parameter->dtype), {parameter->numel()});
   }
 }
 
-void ParameterStore::initialize(std::uint64_t seed) {
-  for (const Parameter* parameter : all_) draw_initial_value(*parameter, seed);
+void ParameterStore::initialize(Context& context, std::uint64_t seed) {
+  std::vector<std::byte> drawn;  // on the host
+  for (const Parameter* parameter : all_) {
+    const TensorSpec spec{accumulator_of(parameter->dtype), {parameter->numel()}};
+    drawn.resize(static_cast<std::size_t>(parameter->numel()) * size_of(spec.dtype));
+    const Tensor values(drawn.data(), spec.dtype, spec.shape);
+    draw_initial_value(*parameter, seed, values);
+    set(context, *parameter, values);
+  }
+}
+
+void ParameterStore::set(Context& context, const Parameter& parameter, const Tensor& from) {
+  const Tensor master = master_of(parameter);
+  copy(context.compute(), from, master);
+  if (master.data() != parameter.value.data()) ops::convert(context, master, parameter.value);
+  context.compute().synchronize();
+}
+
+/// The f32 (or f64) copy of a parameter's values: the values themselves where they are of that type.
+Tensor ParameterStore::master_of(const Parameter& parameter) const {
+  if (parameter.dtype == accumulator_of(parameter.dtype)) return parameter.value;
+  if (parameter.frozen) return frozen_masters_.at(&parameter);
+  const auto offset =
+      (static_cast<std::byte*>(parameter.value.data()) - static_cast<std::byte*>(values_.data())) /
+      static_cast<std::ptrdiff_t>(size_of(values_.dtype()));
+  return masters_.slice(offset, parameter.numel());
 }
 
 void ParameterStore::start_accumulation() {

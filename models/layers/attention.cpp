@@ -9,11 +9,10 @@ TensorSpec CausalAttention::plan(MemoryPlan& memory, const TensorSpec& input) {
           "attention with {} heads does not take {}", heads_, input.shape.str());
   const std::int64_t B = input.shape[0], T = input.shape[1], width = input.shape[2] / 3;
   y_ = memory.saved.allocate(input.dtype, {B, T, width});
-  lse_ = memory.saved.allocate(input.dtype, {B, heads_, T});
+  lse_ = memory.saved.allocate(accumulator_of(input.dtype), {B, heads_, T});
   dqkv_ = input_gradient_ ? memory.saved.allocate(input) : Tensor();
   const auto temporary = memory.scratch.scope();
-  work_ = memory.scratch.allocate(input.dtype,
-                                  {ops::attention_scratch(memory.context, B, T, heads_, width / heads_)});
+  work_ = memory.scratch.allocate(DType::u8, {ops::attention_scratch(memory.context, input, heads_)});
   return y_.spec();
 }
 

@@ -1,7 +1,5 @@
 #include "models/layers/block.h"
 
-#include "core/tensor/copy.h"
-
 namespace tandem {
 
 Block::Block(const std::string& name, std::int64_t width, std::int64_t heads, double stddev,
@@ -12,10 +10,9 @@ Block::Block(const std::string& name, std::int64_t width, std::int64_t heads, do
       attn_c_proj_(name + ".attn.c_proj", width, width, Init::normal(residual_stddev), Init::zeros()),
       ln_2_(name + ".ln_2", width),
       c_fc_(name + ".mlp.c_fc", width, 4 * width, Init::normal(stddev), Init::zeros()),
-      gelu_(ops::Activation::gelu),
       mlp_c_proj_(name + ".mlp.c_proj", 4 * width, width, Init::normal(residual_stddev), Init::zeros()) {
   // Their input gradients lie in the scratch memory that all blocks share.
-  for (Module* layer : std::initializer_list<Module*>{&ln_1_, &c_attn_, &attention_, &ln_2_, &c_fc_})
+  for (Module* layer : std::initializer_list<Module*>{&ln_1_, &c_attn_, &attention_, &ln_2_})
     layer->set_input_gradient(false);
 }
 
@@ -35,28 +32,26 @@ TensorSpec Block::plan(MemoryPlan& memory, const TensorSpec& input) {
   }
   {
     const auto branch = memory.scratch.scope();
-    const TensorSpec hidden = c_fc_.plan(memory, ln_2_.plan(memory, input));
+    const TensorSpec hidden = c_fc_.output(ln_2_.plan(memory, input));
+    pre_gelu_ = memory.saved.allocate(hidden);
+    hidden_ = memory.saved.allocate(hidden);
     d_hidden_ = memory.scratch.allocate(hidden);
-    gelu_.plan(memory, hidden);
     y_ = memory.saved.allocate(input);
   }
   return input;
 }
 
 Tensor Block::forward(Context& context, const Tensor& x) {
-  copy(context.compute(), x, h_);
   const Tensor qkv = c_attn_.forward(context, ln_1_.forward(context, x));
-  attn_c_proj_.forward_into(context, attention_.forward(context, qkv), h_, Write::add);
+  attn_c_proj_.forward_into(context, attention_.forward(context, qkv), /*addend=*/x, h_);
 
-  copy(context.compute(), h_, y_);
-  const Tensor hidden = c_fc_.forward(context, ln_2_.forward(context, h_));
-  mlp_c_proj_.forward_into(context, gelu_.forward(context, hidden), y_, Write::add);
+  c_fc_.forward_gelu_into(context, ln_2_.forward(context, h_), pre_gelu_, hidden_);
+  mlp_c_proj_.forward_into(context, hidden_, /*addend=*/h_, y_);
   return y_;
 }
 
 Tensor Block::backward(Context& context, const Tensor& d_stream, GradientSink& sink) {
-  mlp_c_proj_.backward_into(context, d_stream, d_hidden_, Write::assign, sink);
-  gelu_.backward(context, d_hidden_, sink);
+  mlp_c_proj_.backward_gelu_into(context, d_stream, pre_gelu_, d_hidden_, sink);
   c_fc_.backward_into(context, d_hidden_, d_narrow_, Write::assign, sink);
   ln_2_.backward_into(context, d_narrow_, d_stream, Write::add, sink);
 

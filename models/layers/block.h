@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "models/layers/activation.h"
 #include "models/layers/attention.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/linear.h"
@@ -33,13 +32,13 @@ class Block final : public Module {
   CausalAttention attention_;
   Linear attn_c_proj_;  // width → width
   LayerNorm ln_2_;
-  Linear c_fc_;  // width → 4·width
-  Activation gelu_;
+  Linear c_fc_;        // width → 4·width
   Linear mlp_c_proj_;  // 4·width → width
 
-  Tensor h_, y_;             // [B, T, width], saved
-  Tensor d_narrow_;          // [B, T, width], scratch: gradients of norm outputs and of attention's output
-  Tensor d_qkv_, d_hidden_;  // [B, T, 3·width], [B, T, 4·width], scratch
+  Tensor h_, y_;              // [B, T, width], saved
+  Tensor pre_gelu_, hidden_;  // [B, T, 4·width], saved: before and after the GELU
+  Tensor d_narrow_;           // [B, T, width], scratch: gradients of norm outputs and of attention's output
+  Tensor d_qkv_, d_hidden_;   // [B, T, 3·width], [B, T, 4·width], scratch
 };
 
 }  // namespace tandem

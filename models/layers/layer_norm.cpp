@@ -13,8 +13,8 @@ TensorSpec LayerNorm::plan(MemoryPlan& memory, const TensorSpec& input) {
           "{} {} does not take an input of {} {}", weight_.name, weight_.shape.str(), name_of(input.dtype),
           input.shape.str());
   y_ = memory.saved.allocate(input);
-  mean_ = memory.saved.allocate(input.dtype, {input.shape.rows()});
-  rstd_ = memory.saved.allocate(input.dtype, {input.shape.rows()});
+  mean_ = memory.saved.allocate(accumulator_of(input.dtype), {input.shape.rows()});
+  rstd_ = memory.saved.allocate(accumulator_of(input.dtype), {input.shape.rows()});
   dx_ = input_gradient_ ? memory.saved.allocate(input) : Tensor();
   return input;
 }
@@ -32,16 +32,13 @@ Tensor LayerNorm::backward(Context& context, const Tensor& dy, GradientSink& sin
 
 void LayerNorm::backward_into(Context& context, const Tensor& dy, const Tensor& dx, Write write,
                               GradientSink& sink) {
-  const bool weight = !weight_.frozen, bias = !bias_.frozen;
-  if (weight || bias)
-    ops::layer_norm_backward_parameters(context, dy, x_, mean_, rstd_,                    //
-                                        weight ? weight_.grad : Tensor(),                 //
-                                        weight ? weight_.next_grad_write() : Write::add,  //
-                                        bias ? bias_.grad : Tensor(),                     //
-                                        bias ? bias_.next_grad_write() : Write::add);
-  if (weight) sink.ready(weight_);
-  if (bias) sink.ready(bias_);
-  if (dx) ops::layer_norm_backward_input(context, dy, x_, weight_.value, mean_, rstd_, dx, write);
+  const auto gradient = [](Parameter& p) {
+    return p.frozen ? ops::GradientOut{} : ops::GradientOut{p.grad, p.next_grad_write()};
+  };
+  ops::layer_norm_backward(context, dy, x_, weight_.value, mean_, rstd_, {dx, write}, gradient(weight_),
+                           gradient(bias_));
+  if (!weight_.frozen) sink.ready(weight_);
+  if (!bias_.frozen) sink.ready(bias_);
 }
 
 }  // namespace tandem

@@ -28,7 +28,7 @@ TensorSpec Linear::plan(MemoryPlan& memory, const TensorSpec& input) {
 }
 
 Tensor Linear::forward(Context& context, const Tensor& x) {
-  forward_into(context, x, y_, Write::assign);
+  forward_into(context, x, /*addend=*/{}, y_);
   return y_;
 }
 
@@ -37,13 +37,29 @@ Tensor Linear::backward(Context& context, const Tensor& dy, GradientSink& sink) 
   return dx_;
 }
 
-void Linear::forward_into(Context& context, const Tensor& x, const Tensor& y, Write write) {
+void Linear::forward_into(Context& context, const Tensor& x, const Tensor& addend, const Tensor& y) {
   x_ = x;
-  ops::linear_forward(context, x, weight_.value, bias_.value, y, write);
+  ops::linear_forward(context, x, weight_.value, bias_.value, addend, y);
+}
+
+void Linear::forward_gelu_into(Context& context, const Tensor& x, const Tensor& pre, const Tensor& y) {
+  x_ = x;
+  ops::linear_gelu_forward(context, x, weight_.value, bias_.value, pre, y);
 }
 
 void Linear::backward_into(Context& context, const Tensor& dy, const Tensor& dx, Write write,
                            GradientSink& sink) {
+  backward_parameters(context, dy, sink);
+  if (dx) ops::linear_backward_input(context, dy, weight_.value, dx, write);
+}
+
+void Linear::backward_gelu_into(Context& context, const Tensor& dy, const Tensor& pre, const Tensor& dpre,
+                                GradientSink& sink) {
+  backward_parameters(context, dy, sink);
+  ops::linear_gelu_backward_input(context, dy, weight_.value, pre, dpre);
+}
+
+void Linear::backward_parameters(Context& context, const Tensor& dy, GradientSink& sink) {
   if (!weight_.frozen) {
     ops::linear_backward_weight(context, dy, x_, weight_.grad, weight_.next_grad_write());
     sink.ready(weight_);
@@ -52,7 +68,6 @@ void Linear::backward_into(Context& context, const Tensor& dy, const Tensor& dx,
     ops::linear_backward_bias(context, dy, bias_.grad, bias_.next_grad_write());
     sink.ready(bias_);
   }
-  if (dx) ops::linear_backward_input(context, dy, weight_.value, dx, write);
 }
 
 }  // namespace tandem

@@ -22,15 +22,22 @@ class Linear final : public Module {
   // For modules that place tensors themselves (residual streams). Where only backward's is placed, plan() is
   // called after set_input_gradient(false), and reserves no memory for it; where both are, it is not called.
 
-  /// y (+)= the layer's output; keeps a view of x for backward.
-  void forward_into(Context& context, const Tensor& x, const Tensor& y, Write write);
+  /// y = the layer's output + addend, which may be empty or y; keeps a view of x for backward.
+  void forward_into(Context& context, const Tensor& x, const Tensor& addend, const Tensor& y);
+  /// pre = the layer's output, y = gelu(pre).
+  void forward_gelu_into(Context& context, const Tensor& x, const Tensor& pre, const Tensor& y);
   /// Parameter gradients from dy, which stays as it is, and dx (+)= the gradient of x; an empty dx is left
   /// out.
   void backward_into(Context& context, const Tensor& dy, const Tensor& dx, Write write, GradientSink& sink);
+  /// The same where x = gelu(pre): dpre = the gradient of pre.
+  void backward_gelu_into(Context& context, const Tensor& dy, const Tensor& pre, const Tensor& dpre,
+                          GradientSink& sink);
   /// The shape and dtype of the output.
   TensorSpec output(const TensorSpec& input) const;
 
  private:
+  void backward_parameters(Context& context, const Tensor& dy, GradientSink& sink);
+
   Parameter weight_;  // [out, in]
   Parameter bias_;    // [out]
   Tensor x_;          // [.., in], a view of the last input
