@@ -48,11 +48,11 @@ int main() {
   const ParameterList ready = trace_ready_order(context, net, input);
   const BucketPlan plan = BucketPlan::make(net.parameters(), ready, {.cap_mb = 0.05}, comm.size());
   ParameterStore store = ParameterStore::allocate(context, plan.layout, net.parameters());
-  store.initialize(/*seed=*/1);
+  store.initialize(context, /*seed=*/1);
   replicate(context, comm, plan, store);
 
-  CrossEntropyLoss loss;
-  PlannedMemory memory(context, [&](MemoryPlan& m) { net.plan(m, input), loss.plan(m); });
+  CrossEntropyLoss loss(context);
+  PlannedMemory memory(context, [&](MemoryPlan& m) { net.plan(m, input); });
   auto optimizer = make_adamw(context, store, {.weight_decay = 0.01});
   DataLoader loader(context, std::make_shared<Spirals>(),
                     {.dataset_size = 4096, .batch = kBatch, .rank = comm.rank(), .ranks = comm.size()});
@@ -62,8 +62,8 @@ int main() {
     const Batch& batch = loader.next();
     store.start_accumulation();
     const Tensor logits = net.forward(context, batch.inputs);
-    const double seed = 1.0 / static_cast<double>(batch.step_valid_targets);  // over all ranks
-    loss.forward_backward(context, logits, batch.targets, seed);
+    loss.set_seed(1.0 / static_cast<double>(batch.step_valid_targets));  // over all ranks
+    loss.forward_backward(logits, batch.targets);
     reducer.start_backward(/*sync=*/true);
     net.backward(context, logits, reducer);  // buckets leave as they fill
     reducer.finish();
@@ -73,6 +73,6 @@ int main() {
       optimizer->update_slice(bucket.spec->offset, bucket.spec->numel);
     }
     if (step % 100 == 99 && comm.rank() == 0)
-      fmt::print("step {}: {} of {} right here\n", step + 1, loss.correct(), batch.valid_targets);
+      fmt::print("step {}: {} of {} right here\n", step + 1, loss.read().correct, batch.valid_targets);
   }
 }

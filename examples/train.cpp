@@ -8,39 +8,40 @@
 #include "core/comm/comm_scope.h"
 #include "core/comm/launch.h"
 #include "core/telemetry/faults.h"
+#include "dataloader/input_feed.h"
 #include "ddp/reducer.h"
 #include "ddp/replicate.h"
+#include "examples/train/device.h"
 #include "examples/train/evaluate.h"
 #include "examples/train/feedback.h"
 #include "examples/train/intro.h"
 #include "examples/train/options.h"
 #include "examples/train/recorder.h"
+#include "examples/train/rehearsal.h"
 #include "examples/train/replica.h"
+#include "examples/train/step_graphs.h"
 #include "optim/schedule.h"
 
 namespace tandem::train {
 namespace {
 
-/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have. Returns the
-/// gradient's norm, where clipping needed it.
-std::optional<double> update(Replica& replica, Reducer* reducer, double lr, double clip, StepTimer& timer) {
-  std::optional<double> norm;
+/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have.
+void update(Replica& replica, Reducer* reducer, double clip, StepTimer& timer) {
   if (clip > 0) {
     if (reducer)
       for (const Bucket& bucket : reducer->buckets()) reducer->wait(bucket);
-    norm = replica.gradient_norm.compute();
+    replica.gradient_norm.compute();
+    replica.optimizer->clip(replica.gradient_norm, clip);
   }
-  replica.optimizer->start_step(lr, norm ? clip_scale(*norm, clip) : 1.0);
   if (!reducer) {
     replica.optimizer->update_all();
-    return norm;
+    return;
   }
   for (const Bucket& bucket : reducer->buckets()) {
     reducer->wait(bucket);
     replica.optimizer->update_slice(bucket.spec->offset, bucket.spec->numel);
     timer.bucket_applied(bucket.index);
   }
-  return norm;
 }
 
 void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder,
@@ -51,6 +52,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
   const Schedule schedule = setup.schedule();
   DataLoader loader(context, setup.data.train, setup.sampler,
                     {.workers = static_cast<int>(o.workers), .prefetch = static_cast<int>(o.prefetch)});
+  InputFeed feed(context, loader);
   std::optional<Evaluator> evaluator;
   if (setup.data.validation) evaluator.emplace(context, world.comm(), setup);
 
@@ -64,55 +66,65 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
   CommScope comm_scope(world.comm(),
                        context.comm());  // buckets and feedback outlive what the comm stream does with them
 
+  // A micro-batch's part of a step; the last one ends with the update. All that a graph holds is in here.
+  StepGraphs graphs(context, setup.captured(context));
+  const auto micro_step = [&](const Batch& batch, bool first, bool last) {
+    if (first) {
+      replica.store.start_accumulation();
+      replica.loss.start_accumulation();
+    }
+    Tensor logits;
+    {
+      const auto scope = timer.measure(Phase::forward);
+      logits = replica.forward(context, batch.inputs);
+      replica.loss.forward_backward(logits, batch.targets);
+    }
+    {
+      const bool sync = last || o.sync_every_micro_batch;
+      const auto scope = timer.measure(Phase::backward);
+      if (reducer) reducer->start_backward(sync);
+      replica.model.backward(context, /*dy=*/logits, sink);
+      if (reducer && sync) reducer->finish();
+    }
+    if (!last) return;
+    const auto scope = timer.measure(Phase::optimizer);
+    update(replica, reducer ? &*reducer : nullptr, o.clip, timer);
+  };
+
   bool stop = false;
   for (std::int64_t step = 0; step < setup.steps && !stop; ++step) {
     recorder.entered(step);
     timer.start_step(step);
     faults.before_step(world.rank(), step);
-    replica.store.start_accumulation();
+    replica.optimizer->start_step(schedule.at(step));
 
     StepFacts facts{.lr = schedule.at(step), .loss_follows = true};
-    double loss = 0;
     for (std::int64_t micro = 0; micro < o.accumulate; ++micro) {
       const Batch& batch = [&]() -> const Batch& {
         const auto scope = timer.measure(Phase::data);
-        return loader.next();
+        return feed.next();
       }();
-      const bool last = micro + 1 == o.accumulate;
-      Tensor logits;
-      {
-        const auto scope = timer.measure(Phase::forward);
-        logits = replica.model.forward(context, batch.inputs);
-        replica.loss.forward_backward(context, logits, batch.targets,
-                                      1.0 / static_cast<double>(batch.step_valid_targets));
-      }
-      {
-        const auto scope = timer.measure(Phase::backward);
-        if (reducer) reducer->start_backward(/*sync=*/last || o.sync_every_micro_batch);
-        replica.model.backward(context, /*dy=*/logits, sink);
-        if (reducer && (last || o.sync_every_micro_batch)) reducer->finish();
-      }
-      loss += replica.loss.loss_sum() / static_cast<double>(batch.step_valid_targets);
+      replica.loss.set_seed(1.0 / static_cast<double>(batch.step_valid_targets));
+      const bool first = micro == 0, last = micro + 1 == o.accumulate;
+      graphs.run(first, last, [&] { micro_step(batch, first, last); });
       facts.samples += batch.samples;
       if (setup.sequence() > 0) facts.tokens += batch.valid_targets;
     }
 
-    std::optional<double> norm;
-    {
-      const auto scope = timer.measure(Phase::optimizer);
-      norm = update(replica, reducer ? &*reducer : nullptr, *facts.lr, o.clip, timer);
-    }
-    facts.grad_norm = norm;
-    feedback.send(step, loss, signals.stop_requested());
+    feedback.send(step, replica.loss.share(), o.clip > 0 ? replica.gradient_norm.value() : Tensor(),
+                  signals.stop_requested());
     timer.end_step(facts);
 
     if (step > 0) {  // by now the step before is known to all ranks
       const StepFeedback::Result before = feedback.receive(step - 1);
-      timer.set_loss(step - 1, before.loss);
+      timer.set_loss(step - 1, before.loss, before.norm);
       stop = before.stop;
     }
     const bool end = stop || step + 1 == setup.steps;
-    if (end) timer.set_loss(step, feedback.receive(step).loss);
+    if (end) {
+      const StepFeedback::Result own = feedback.receive(step);
+      timer.set_loss(step, own.loss, own.norm);
+    }
     if (evaluator && (end || (o.eval_every > 0 && (step + 1) % o.eval_every == 0)))
       recorder.evaluated(evaluator->run(replica), /*classes=*/setup.sequence() == 0);
   }
@@ -151,6 +163,7 @@ void run(Context& context, World& world, const CommandLine& line,
   const std::filesystem::path folder = agree_on_folder(context, world, setup);
   Replica replica(context, setup, std::move(blueprint));
   if (options.ddp) replicate(context, world.comm(), replica.plan, replica.store);
+  rehearse(context, world, setup, replica);
   Recorder recorder(context, world, setup, facts, signals, folder);
   try {
     train_steps(context, world, setup, replica, recorder, signals);
@@ -170,12 +183,14 @@ int fail(const std::string& rank, const std::exception& error) {
 
 int run_process(const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
   const Options& o = line.options;
-  Context context = Context::cpu(static_cast<int>(o.compute_threads));
+  const LocalPlace place = launched_place();
+  auto [context, device_note, device_error] = choose_device(o, place.rank, place.ranks);
   auto world = World::join(
       context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
   const std::string name = fmt::format("rank {}: ", world->rank());
   try {
-    run(context, *world, line, parse_error, signals);
+    if (world->rank() == 0 && !device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
+    run(context, *world, line, parse_error ? parse_error : device_error, signals);
     return 0;
   } catch (const AgreedError& error) {  // thrown by all ranks: one speaks for all
     if (error.speaker()) fail("", error);

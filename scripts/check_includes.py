@@ -35,6 +35,8 @@ PROGRAMS = ["examples", "bench", "tests"]
 
 # Folders in which a backend hides. Their headers are private to their row: code above sees the row's own headers.
 BACKENDS = {"cpu", "cuda", "self", "threads", "mpi", "nccl"}
+# A backend that is built on another may see its headers.
+BUILT_ON = {"nccl": "cuda"}
 
 # System headers that only one kind of backend folder may see: (pattern, folder name).
 BACKEND_HEADERS = [
@@ -104,7 +106,7 @@ def check_project_include(root, source, target):
         uses = ", ".join(sorted(ALLOWED[row] - {row})) or "nothing of the project"
         return f'"{target}": {row} may not include {target_row or "that folder"} (it may use {uses})'
     backend = backend_of(target)
-    if backend and row != target_row and backend != backend_of(source):
+    if backend and row != target_row and backend not in (backend_of(source), BUILT_ON.get(backend_of(source))):
         return f'"{target}" is private to {target_row}: include that folder\'s own headers'
     return None
 
@@ -163,12 +165,16 @@ def check_alone(root, header, command):
 
 
 def check_headers_alone(root, build):
-    """Every header with the flags of a source of its own row, from the build's compile_commands.json."""
-    commands = {}
+    """Every header with the flags of a source of its own row, from the build's compile_commands.json. Headers of device
+    code (.cuh) are compiled by their sources alone, those of a backend that the build leaves out not at all."""
+    commands, built = {}, set()
     for entry in json.loads((build / "compile_commands.json").read_text()):
         source = os.path.relpath(entry["file"], root)
-        commands.setdefault(row_of(source), entry["command"])
-    headers = [s for s in sources_of(root) if Path(s).suffix in HEADERS and row_of(s) in commands]
+        built.add((row_of(source), backend_of(source)))
+        if Path(source).suffix == ".cpp":
+            commands.setdefault(row_of(source), entry["command"])
+    headers = [s for s in sources_of(root) if Path(s).suffix in HEADERS - {".cuh"} and row_of(s) in commands
+               and (not backend_of(s) or (row_of(s), backend_of(s)) in built)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for findings in pool.map(lambda h: check_alone(root, h, commands[row_of(h)]), headers):
             yield from findings

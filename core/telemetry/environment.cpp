@@ -72,6 +72,16 @@ std::optional<double> read_cgroup_cpus(const fs::path& root) {
   return cpus;
 }
 
+/// What the launcher tells its processes about themselves: other in every run, and no setting of anybody's.
+bool is_launchers_own(std::string_view name) {
+  for (const std::string_view prefix :
+       {"OMPI_COMM_WORLD_", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_shmem_",
+        "OMPI_FILE_", "OMPI_FIRST_RANKS", "OMPI_NUM_APP_", "OMPI_APP_CTX_", "OMPI_UNIVERSE_", "OMPI_ARGV",
+        "OMPI_COMMAND", "OMPI_MCA_initial_wdir"})
+    if (name.starts_with(prefix)) return true;
+  return false;
+}
+
 std::map<std::string, std::string> read_variables() {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; entry && *entry; ++entry) {
@@ -79,7 +89,8 @@ std::map<std::string, std::string> read_variables() {
     const auto equals = text.find('=');
     if (equals == text.npos) continue;
     for (const std::string_view prefix : {"NCCL_", "CUDA_", "OMPI_", "UCX_"})
-      if (text.starts_with(prefix)) variables[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+      if (text.starts_with(prefix) && !is_launchers_own(text.substr(0, equals)))
+        variables[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
   return variables;
 }

@@ -21,19 +21,21 @@ Evaluator::Evaluator(Context& context, Communicator& communicator, const Setup& 
     : context_(context),
       communicator_(communicator),
       loader_(context, setup.data.validation, in_order(setup),
-              {.workers = static_cast<int>(setup.options.workers), .prefetch = 2}) {}
+              {.workers = static_cast<int>(setup.options.workers), .prefetch = 2}),
+      feed_(context, loader_) {}
 
 Evaluation Evaluator::run(Replica& replica) {
   std::array<double, 3> sums{};  // loss, correct, targets
   for (std::int64_t step = 0; step < loader_.sampler().steps_per_epoch(); ++step) {
-    const Batch& batch = loader_.next();
-    replica.loss.forward(context_, replica.model.forward(context_, batch.inputs), batch.targets);
-    sums[0] += replica.loss.loss_sum();
-    sums[1] += static_cast<double>(replica.loss.correct());
+    const Batch& batch = feed_.next();
+    replica.loss.forward(replica.forward(context_, batch.inputs), batch.targets);
+    const CrossEntropyLoss::Result result = replica.loss.read();
+    sums[0] += result.loss_sum;
+    sums[1] += static_cast<double>(result.correct);
     sums[2] += static_cast<double>(batch.valid_targets);
   }
-  communicator_.all_reduce(Tensor::of(sums.data(), {3}), ReduceOp::sum, context_.comm());
-  context_.comm().synchronize();
+  communicator_.control().all_reduce(Tensor::of(sums.data(), {3}), ReduceOp::sum, context_.control());
+  context_.control().synchronize();
   return {sums[0] / sums[2], sums[1] / sums[2], static_cast<std::int64_t>(sums[2])};
 }
 

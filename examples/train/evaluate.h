@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/comm/communicator.h"
-#include "dataloader/data_loader.h"
+#include "dataloader/input_feed.h"
 #include "examples/train/replica.h"
 
 namespace tandem::train {
@@ -27,6 +27,7 @@ class Evaluator {
   Context& context_;
   Communicator& communicator_;
   DataLoader loader_;
+  InputFeed feed_;
 };
 
 }  // namespace tandem::train

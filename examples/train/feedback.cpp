@@ -1,24 +1,47 @@
 #include "examples/train/feedback.h"
 
+#include "core/tensor/copy.h"
+
 namespace tandem::train {
 
 StepFeedback::StepFeedback(Context& context, Communicator& communicator, bool communicate)
-    : context_(&context), communicator_(&communicator), communicate_(communicate && communicator.size() > 1) {
-  for (Slot& s : slots_) s.done = context.make_event();
+    : context_(&context),
+      communicator_(&communicator),
+      communicate_(communicate && communicator.size() > 1),
+      device_memory_(context, kSlots * Arena::kAlignment),
+      staging_memory_(context, 2 * kSlots * Arena::kAlignment, DeviceMemory::Kind::staging) {
+  for (Slot& s : slots_) {
+    s.values = device_memory_.allocate(DType::f64, {kValues});
+    s.host_stop = staging_memory_.allocate(DType::f64, {1});
+    s.host_values = staging_memory_.allocate(DType::f64, {kValues});
+    s.written = context.make_event();
+    s.done = context.make_event();
+  }
 }
 
-void StepFeedback::send(std::int64_t step, double loss_share, bool stop) {
+void StepFeedback::send(std::int64_t step, const Tensor& loss_share, const Tensor& norm, bool stop) {
   Slot& s = slot(step);
-  s.values = {loss_share, stop ? 1.0 : 0.0};
-  if (communicate_)
-    communicator_->all_reduce(Tensor::of(s.values.data(), {2}), ReduceOp::sum, context_->comm());
-  context_->comm().record(s.done);
+  Stream &compute = context_->compute(), &comm = context_->comm();
+  *s.host_stop.as<double>() = stop ? 1.0 : 0.0;
+  copy(compute, loss_share, s.values.slice(kLoss, 1));
+  copy(compute, s.host_stop, s.values.slice(kStop, 1));
+  s.has_norm = static_cast<bool>(norm);
+  if (norm) copy(compute, norm, s.values.slice(kNorm, 1));
+  compute.record(s.written);
+
+  comm.wait(s.written);
+  if (communicate_) communicator_->all_reduce(s.values.slice(kLoss, kNorm), ReduceOp::sum, comm);
+  copy(comm, s.values, s.host_values);
+  comm.record(s.done);
 }
 
 StepFeedback::Result StepFeedback::receive(std::int64_t step) {
   Slot& s = slot(step);
   s.done.synchronize();
-  return {s.values[0], s.values[1] > 0};
+  const auto* value = s.host_values.as<double>();
+  return {.loss = value[kLoss],
+          .norm = s.has_norm ? std::optional(value[kNorm]) : std::nullopt,
+          .stop = value[kStop] > 0};
 }
 
 }  // namespace tandem::train

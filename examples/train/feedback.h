@@ -2,39 +2,46 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "core/comm/communicator.h"
+#include "core/tensor/arena.h"
 
 namespace tandem::train {
 
-/// What all ranks learn of a step: its loss, and whether one of them was asked to stop. The sums travel
-/// behind the step's last bucket, so they delay nothing and hide no wait, and are read at the end of the next
-/// step, when they have long arrived.
+/// What all ranks learn of a step: its loss, the gradient's norm, and whether one of them was asked to stop.
+/// The sums travel behind the step's last bucket, so they delay nothing and hide no wait, and are read at the
+/// end of the next step, when they have long arrived.
 class StepFeedback {
  public:
   struct Result {
-    double loss = 0;    ///< mean over the global batch; without `communicate` this rank's own
-    bool stop = false;  ///< some rank was asked to stop: all do, at the same step
+    double loss = 0;             ///< mean over the global batch; without `communicate` this rank's own
+    std::optional<double> norm;  ///< of the gradient, where the step computed it
+    bool stop = false;           ///< some rank was asked to stop: all do, at the same step
   };
 
   StepFeedback(Context& context, Communicator& communicator, bool communicate);
 
-  /// At the end of step `step`. `loss_share`: this rank's loss sum over the valid targets of all ranks.
-  void send(std::int64_t step, double loss_share, bool stop);
+  /// At the end of step `step`. `loss_share` [1] f64: this rank's loss sum over the valid targets of all
+  /// ranks; `norm` [1] f64, or empty. Both in device memory, read when the compute stream gets here.
+  void send(std::int64_t step, const Tensor& loss_share, const Tensor& norm, bool stop);
   /// The result of a step that was sent; waits for it if it must.
   Result receive(std::int64_t step);
 
  private:
   static constexpr int kSlots = 4;
+  enum Value : std::int64_t { kLoss, kStop, kNorm, kValues };  // the first two are summed over ranks
   struct Slot {
-    std::array<double, 2> values{};  // loss share, stop requests
-    Event done;
+    Tensor values, host_stop, host_values;  // [kValues] device; [1], [kValues] staging
+    bool has_norm = false;
+    Event written, done;
   };
   Slot& slot(std::int64_t step) { return slots_[static_cast<std::size_t>(step % kSlots)]; }
 
   Context* context_;
   Communicator* communicator_;
   bool communicate_;
+  Arena device_memory_, staging_memory_;
   std::array<Slot, kSlots> slots_;
 };
 

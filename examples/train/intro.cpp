@@ -10,6 +10,7 @@
 #include "core/telemetry/faults.h"
 #include "core/telemetry/gather.h"
 #include "core/telemetry/run_report.h"
+#include "examples/train/device.h"
 #include "tandem_version.h"
 
 namespace tandem::train {
@@ -34,7 +35,7 @@ std::vector<RankPlace> gather_places(Context& context, World& world) {
   const Binding& binding = world.binding();
   const nlohmann::json mine = {host_name(), core_list(binding.allowed), core_list(binding.cores)};
   std::vector<RankPlace> places;
-  for (const std::string& text : gather_texts(mine.dump(), world.comm(), context.comm())) {
+  for (const std::string& text : gather_texts(mine.dump(), world.comm().control(), context.control())) {
     const auto place = nlohmann::json::parse(text);
     places.push_back({place[0], place[1], place[2]});
   }
@@ -45,7 +46,7 @@ std::vector<BucketFacts> bucket_facts(const BucketPlan& plan) {
   std::vector<BucketFacts> facts;
   for (const BucketSpec& bucket : plan.buckets) {
     BucketFacts& made = facts.emplace_back();
-    made.bytes = bucket.bytes(plan.layout.dtype());
+    made.bytes = bucket.bytes(plan.grad_dtype);
     for (const Parameter* parameter : bucket.parameters) made.parameters.push_back(parameter->name);
   }
   return facts;
@@ -98,7 +99,7 @@ RunFacts gather_facts(Context& context, World& world, const Setup& setup, const 
   facts.optimizer = o.optimizer;
   facts.data = setup.data.train->describe();
   for (const auto& entry : plan.layout.entries()) facts.parameters += entry.parameter->numel();
-  facts.parameter_bytes = facts.parameters * static_cast<std::int64_t>(size_of(plan.layout.dtype()));
+  facts.parameter_bytes = facts.parameters * static_cast<std::int64_t>(size_of(gradient_dtype(o)));
   facts.batch = setup.batch();
   facts.accumulate = o.accumulate;
   facts.global_batch = setup.sampler.global_batch();

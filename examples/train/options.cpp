@@ -125,7 +125,16 @@ void add_measuring(CLI::App& app, Options& o) {
 void add_machine(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Machine"); };
   group(app.add_option("--device", o.device, "auto, cpu or cuda")->capture_default_str());
-  group(app.add_option("--precision", o.precision, "fp32")->capture_default_str());
+  group(
+      app.add_option("--precision", o.precision, "fp32; on a GPU also tf32, or bf16 with fp32 master weights")
+          ->capture_default_str());
+  group(app.add_option("--grad-dtype", o.grad_dtype,
+                       "of gradients, and of what is reduced: fp32 or bf16; default: as --precision"));
+  group(app.add_option(
+               "--cuda-graph", o.cuda_graph,
+               "a step as one graph of the GPU: on, off, or auto: where nobody looks inside (--probe off); a "
+               "captured step runs no host code, so its phases and buckets are not timed")
+            ->capture_default_str());
   group(app.add_flag("--deterministic", o.deterministic, "same options, same bits (on the CPU always so)"));
   auto* ranks =
       group(app.add_option("--ranks", o.ranks, "start N ranks under mpirun, with the settings it needs"));
@@ -200,10 +209,14 @@ void check_choices(const Options& o) {
   one_of("--bucket-order", o.bucket_order, {"ready", "reverse", "forward"});
   one_of("--probe", o.probe, {"off", "step", "bucket"});
   one_of("--device", o.device, {"auto", "cpu", "cuda"});
+  one_of("--cuda-graph", o.cuda_graph, {"auto", "on", "off"});
   one_of("--bind", o.bind, {"auto", "keep"});
-  if (o.device == "cuda") throw UsageError("--device cuda: this build has no CUDA backend; use --device cpu");
-  if (o.precision != "fp32")
-    throw UsageError("--precision {}: the CPU backend computes in fp32; leave the option out", o.precision);
+  one_of("--precision", o.precision, {"fp32", "tf32", "bf16", "fp16"});
+  if (o.precision == "fp16")
+    throw UsageError("--precision fp16: it needs a loss scale, which this version does not have; use bf16");
+  if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16"});
+  if (!o.grad_dtype.empty() && o.grad_dtype != "fp32" && o.grad_dtype != o.precision)
+    throw UsageError("--grad-dtype {}: with --precision {} gradients are fp32", o.grad_dtype, o.precision);
 }
 
 /// Options that contradict each other. `given` tells whether the user wrote an option.

@@ -57,7 +57,8 @@ struct Options {
   std::vector<std::string> inject;
 
   // Machine
-  std::string device = "auto", precision = "fp32", bind = "auto";
+  std::string device = "auto", precision = "fp32", grad_dtype, bind = "auto";
+  std::string cuda_graph = "auto";
   bool deterministic = false;
   std::optional<std::int64_t> ranks, threads;
   std::int64_t compute_threads = 1;

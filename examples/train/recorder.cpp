@@ -17,11 +17,6 @@ namespace {
 
 constexpr Window kFullWindow{50, 249, false};
 
-Probe probe_of(const Options& o) {
-  if (o.probe == "off") return Probe::off;
-  return o.probe == "step" ? Probe::step : Probe::bucket;
-}
-
 std::vector<std::int64_t> bucket_bytes(const RunFacts& facts) {
   std::vector<std::int64_t> bytes;
   for (const BucketFacts& bucket : facts.buckets) bytes.push_back(bucket.bytes);
@@ -51,7 +46,7 @@ std::filesystem::path agree_on_folder(Context& context, World& world, const Setu
     }
   }
   world.agree(error ? &*error : nullptr, context);
-  return broadcast_text(folder, world.comm(), context.comm());
+  return broadcast_text(folder, world.comm().control(), context.control());
 }
 
 Recorder::Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts,
@@ -67,8 +62,7 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       console_(world.rank() == 0 ? stdout : nullptr, style_,
                {.steps = setup.steps, .ranks = world.size(), .log_every = setup.options.log_every}),
       history_(reserve_history(setup, facts, window_)),
-      timer_(context, probe_of(setup.options), bucket_bytes(facts),
-             [this](const StepRecord& r) { record(r); }),
+      timer_(context, setup.probe(context), bucket_bytes(facts), [this](const StepRecord& r) { record(r); }),
       registration_(signals, [this] { return last_words(); }) {
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
 }
@@ -109,11 +103,11 @@ void Recorder::finish(std::uint64_t parameters_hash) {
   timer_.collect_rest();
   note("parameters", fmt::format("hash {:016x}", parameters_hash));
   log_.flush();
-  const auto ranks = gather_records(history_.records(), world_.comm(), context_.comm());
+  const auto ranks = gather_records(history_.records(), world_.comm().control(), context_.control());
   std::vector<std::vector<StepRecord>> story;
   if (setup_.options.explain_step) {
     const std::vector<StepRecord> mine = explained_ ? std::vector{*explained_} : std::vector<StepRecord>{};
-    story = gather_records(mine, world_.comm(), context_.comm());
+    story = gather_records(mine, world_.comm().control(), context_.control());
   }
   if (world_.rank() != 0) return;
 

@@ -1,6 +1,8 @@
 #include "examples/train/replica.h"
 
+#include "core/ops/convert.h"
 #include "ddp/ready_order.h"
+#include "examples/train/device.h"
 
 namespace tandem::train {
 
@@ -12,6 +14,7 @@ BucketPlan plan_gradients(Context& context, Module& model, const Setup& setup) {
   if (!o.ddp) return {.buckets = {}, .layout = ParameterLayout::in_order(defined)};
 
   BucketOptions buckets{.cap_mb = o.bucket_mb, .first_cap_mb = o.first_bucket_mb};
+  buckets.grad_dtype = gradient_dtype(o);
   if (o.bucket_order == "reverse") buckets.order = BucketOrder::reverse;
   if (o.bucket_order == "forward") buckets.order = BucketOrder::forward;
   // The order does not depend on sizes: one sample will do, of one token for gpt.
@@ -21,28 +24,24 @@ BucketPlan plan_gradients(Context& context, Module& model, const Setup& setup) {
                           setup.sampler.ranks);
 }
 
-auto planner(Module& model, CrossEntropyLoss& loss, const Setup& setup) {
-  return [&, input = setup.model_input()](MemoryPlan& memory) {
-    model.plan(memory, input);
-    loss.plan(memory);
-  };
-}
-
 MemoryTable count_memory(const Context& context, Module& model, const BucketPlan& plan, const Setup& setup) {
   const Options& o = setup.options;
-  const auto flat = plan.layout.numel() * static_cast<std::int64_t>(size_of(plan.layout.dtype()));
+  const auto flat = [&](DType dtype) {
+    return plan.layout.numel() * static_cast<std::int64_t>(size_of(dtype));
+  };
+  const DType values = plan.layout.dtype(), masters = accumulator_of(values), grads = gradient_dtype(o);
   const int states = o.optimizer == "adamw" ? 2 : o.momentum > 0 ? 1 : 0;
-  CrossEntropyLoss loss;
-  const auto planned = PlannedMemory::measure(context, planner(model, loss, setup));
+  const auto planned =
+      PlannedMemory::measure(context, [&](MemoryPlan& memory) { model.plan(memory, setup.model_input()); });
   const TensorSpec input = setup.data.train->input(), target = setup.data.train->target();
   const auto sample_bytes = input.shape.numel() * static_cast<std::int64_t>(size_of(input.dtype)) +
                             target.shape.numel() * static_cast<std::int64_t>(size_of(target.dtype));
-  return {.parameters = flat,
-          .gradients = flat,
-          .optimizer = states * flat,
+  return {.parameters = flat(values) + (masters == values ? 0 : flat(masters)),
+          .gradients = flat(grads),
+          .optimizer = states * flat(masters),
           .activations = planned.saved,
           .scratch = planned.scratch,
-          .bucket_copies = o.ddp && !o.gradient_as_bucket_view ? flat : 0,
+          .bucket_copies = o.ddp && !o.gradient_as_bucket_view ? flat(grads) : 0,
           .batches = sample_bytes * setup.batch() * (o.workers > 0 ? o.prefetch + 1 : 1)};
 }
 
@@ -58,6 +57,7 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, ParameterStore& stor
 
 Blueprint::Blueprint(Context& context, const Setup& setup) : model(make_model(setup.config)) {
   model->set_input_gradient(false);
+  for (Parameter* parameter : model->parameters()) parameter->dtype = compute_dtype(setup.options);
   plan = plan_gradients(context, *model, setup);
   memory = count_memory(context, *model, plan, setup);
 }
@@ -66,11 +66,23 @@ Replica::Replica(Context& context, const Setup& setup, Blueprint blueprint)
     : blueprint_(std::move(blueprint)),
       model(*blueprint_.model),
       plan(blueprint_.plan),
-      store(ParameterStore::allocate(context, plan.layout, model.parameters())),
+      store(
+          ParameterStore::allocate(context, plan.layout, model.parameters(), gradient_dtype(setup.options))),
+      loss(context, classes_of(setup.config)),
       optimizer(make_optimizer(context, store, setup.options)),
       gradient_norm(context, store),
-      memory_(context, planner(model, loss, setup)) {
-  store.initialize(setup.options.seed);
+      memory_(context, [&](MemoryPlan& memory) {
+        const TensorSpec input = setup.model_input();
+        if (input.dtype != setup.data.train->input().dtype) converted_ = memory.saved.allocate(input);
+        model.plan(memory, input);
+      }) {
+  store.initialize(context, setup.options.seed);
+}
+
+Tensor Replica::forward(Context& context, const Tensor& inputs) {
+  if (!converted_) return model.forward(context, inputs);
+  ops::convert(context, inputs, converted_);
+  return model.forward(context, converted_);
 }
 
 }  // namespace tandem::train

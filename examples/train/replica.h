@@ -37,6 +37,9 @@ class Replica {
  public:
   Replica(Context& context, const Setup& setup, Blueprint blueprint);
 
+  /// The model's output for a batch's inputs, brought to the type that the model computes in.
+  Tensor forward(Context& context, const Tensor& inputs);
+
  private:
   Blueprint blueprint_;
 
@@ -49,6 +52,7 @@ class Replica {
   GradientNorm gradient_norm;
 
  private:
+  Tensor converted_;  // the inputs in the model's type, where the data's is another
   PlannedMemory memory_;
 };
 

@@ -1,6 +1,7 @@
 #include "examples/train/setup.h"
 
 #include "dataloader/data_loader.h"
+#include "examples/train/device.h"
 #include "examples/train/paths.h"
 
 namespace tandem::train {
@@ -23,12 +24,11 @@ ModelConfig model_of(const Options& o) {
 
 ModelInput input_of(const ModelConfig& config) {
   if (config.is_gpt())
-    return {.kind = ModelInput::Kind::tokens,
-            .sequence = config.gpt().sequence,
-            .classes = config.gpt().vocabulary};
+    return {
+        .kind = ModelInput::Kind::tokens, .sequence = config.gpt().sequence, .classes = classes_of(config)};
   return {.kind = ModelInput::Kind::features,
           .features = config.mlp().sizes.front(),
-          .classes = config.mlp().sizes.back()};
+          .classes = classes_of(config)};
 }
 
 DataSets open_all(const Options& o, const ModelConfig& config) {
@@ -66,7 +66,17 @@ std::string quoted(const std::string& word) {
 
 TensorSpec Setup::model_input() const {
   if (config.is_gpt()) return {DType::i32, {batch(), sequence()}};
-  return {DType::f32, {batch(), config.mlp().sizes.front()}};
+  return {compute_dtype(options), {batch(), config.mlp().sizes.front()}};
+}
+
+bool Setup::captured(const Context& context) const {
+  if (context.device().kind == DeviceKind::cpu) return false;
+  return options.cuda_graph == "on" || (options.cuda_graph == "auto" && options.probe == "off");
+}
+
+Probe Setup::probe(const Context& context) const {
+  if (captured(context) || options.probe == "off") return Probe::off;
+  return options.probe == "step" ? Probe::step : Probe::bucket;
 }
 
 Schedule Setup::schedule() const {

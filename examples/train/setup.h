@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/telemetry/statistics.h"
+#include "core/telemetry/step_timer.h"
 #include "dataloader/data_spec.h"
 #include "dataloader/sampler.h"
 #include "examples/train/options.h"
@@ -28,6 +29,10 @@ struct Setup {
   std::int64_t sequence() const { return config.is_gpt() ? config.gpt().sequence : 0; }
   TensorSpec model_input() const;
   Schedule schedule() const;
+  /// Whether steps run as graphs on that device (--cuda-graph).
+  bool captured(const Context& context) const;
+  /// What is timed: nothing within a captured step.
+  Probe probe(const Context& context) const;
   /// The command line without what names this one run (ranks, log folder, …): what `tandem scaling` is given.
   std::string measured_options() const;
 };

@@ -109,7 +109,10 @@ class BadInput(TrainTest):
             ("--probe", ["--probe", "all"]),
             ("--bind", ["--bind", "core"]),
             ("--device cuda", ["--device", "cuda"]),
-            ("--precision bf16", ["--precision", "bf16"]),
+            ("--precision bf16", ["--precision", "bf16", "--device", "cpu"]),
+            ("--precision fp16", ["--precision", "fp16"]),
+            ("--grad-dtype bf16", ["--grad-dtype", "bf16"]),
+            ("--cuda-graph yes", ["--cuda-graph", "yes"]),
             ("--steps and --epochs", ["--steps", 5, "--epochs", 1]),
             ("--batch and --global-batch", ["--batch", 8, "--global-batch", 16]),
             ("--global-batch 10.*multiple", ["--global-batch", 10, "--accumulate", 4]),
@@ -185,7 +188,7 @@ class Runs(TrainTest):
         folder = self.log_dir()
         result = run("--dry-run", "--model", "gpt2", "--log-dir", folder)
         self.assertEqual(result.code, 0, result.err)
-        self.assertIn("124.4 M parameters", result.out)
+        self.assertIn("124.5 M parameters", result.out)
         self.assertFalse(folder.exists())
 
     def test_in_a_pipe_lines_are_plain(self):

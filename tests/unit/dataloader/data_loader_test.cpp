@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
-#include "tests/unit/dataloader/counting_allocator.h"
+#include "tests/support/allocation_counter.h"
 
 namespace tandem {
 namespace {

@@ -13,10 +13,19 @@ std::int64_t count(std::string_view preset) {
 
 TEST(Presets, HaveTheParametersOfThePublishedModels) {
   EXPECT_EQ(count("mlp"), 784 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10);
-  EXPECT_EQ(count("gpt2"), 124'439'808);
-  EXPECT_EQ(count("gpt2-medium"), 354'823'168);
-  EXPECT_EQ(count("gpt2-large"), 774'030'080);
-  EXPECT_EQ(count("gpt2-xl"), 1'557'611'200);
+  constexpr std::int64_t padding = 50304 - 50257;  // rows of the token table
+  EXPECT_EQ(count("gpt2"), 124'439'808 + padding * 768);
+  EXPECT_EQ(count("gpt2-medium"), 354'823'168 + padding * 1024);
+  EXPECT_EQ(count("gpt2-large"), 774'030'080 + padding * 1280);
+  EXPECT_EQ(count("gpt2-xl"), 1'557'611'200 + padding * 1600);
+}
+
+TEST(Presets, PadLargeVocabulariesAlone) {
+  EXPECT_EQ(GptConfig{.vocabulary = 50257}.padded_vocabulary(), 50304);
+  EXPECT_EQ(GptConfig{.vocabulary = 50304}.padded_vocabulary(), 50304);
+  EXPECT_EQ(GptConfig{.vocabulary = 300}.padded_vocabulary(), 300);
+  EXPECT_EQ(classes_of(model_config("gpt2")), 50257);
+  EXPECT_EQ(classes_of(model_config("mlp")), 10);
 }
 
 TEST(Presets, GptMiniHasAbout100MegabytesOfGradients) {

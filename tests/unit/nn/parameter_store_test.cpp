@@ -20,15 +20,15 @@ std::vector<float> values_of(const Parameter& parameter) {
 
 /// The values that a parameter gets in a store of its own.
 std::vector<float> alone(const std::string& name, Shape shape, std::uint64_t seed) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter p = normal(name, shape);
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&p}), {&p});
-  store.initialize(seed);
+  store.initialize(context, seed);
   return values_of(p);
 }
 
 TEST(ParameterStore, BindsViewsOfFlatMemory) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {3, 5}), b = normal("b", {7});
   const auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&a, &b}), {&a, &b});
   EXPECT_EQ(store.values().numel(), 39);
@@ -40,30 +40,30 @@ TEST(ParameterStore, BindsViewsOfFlatMemory) {
 }
 
 TEST(ParameterStore, ViewsOutliveAMove) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {3});
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&a}), {&a});
   ParameterStore moved = std::move(store);
-  moved.initialize(1);
+  moved.initialize(context, 1);
   EXPECT_EQ(a.value.data(), moved.values().data());
 }
 
 TEST(ParameterStore, FrozenParametersHaveValuesButNoGradient) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {4}), b = normal("b", {4});
   a.frozen = true;
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&a, &b}), {&a, &b});
-  store.initialize(1);
+  store.initialize(context, 1);
   EXPECT_FALSE(a.grad);
   EXPECT_NE(values_of(a)[0], 0.0f);
   EXPECT_EQ(store.values().numel(), 4);
 }
 
 TEST(ParameterStore, ValuesDependOnSeedAndNameAlone) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {6}), b = normal("b", {6});
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&b, &a}), {&a, &b});
-  store.initialize(7);
+  store.initialize(context, 7);
   EXPECT_EQ(values_of(a), alone("a", {6}, 7));
   EXPECT_NE(values_of(a), values_of(b));
   EXPECT_NE(values_of(a), alone("a", {6}, 8));
@@ -72,14 +72,14 @@ TEST(ParameterStore, ValuesDependOnSeedAndNameAlone) {
 }
 
 TEST(ParameterStore, DrawsTheAskedForDistributions) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   constexpr std::int64_t n = 200001;
   Parameter gauss = normal("gauss", {n}, 0.5);
   Parameter flat("flat", {n}, Init::uniform(0.25), true);
   Parameter ones("ones", {5}, Init::ones(), false), zeros("zeros", {5}, Init::zeros(), false);
   const ParameterList all = {&gauss, &flat, &ones, &zeros};
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order(all), all);
-  store.initialize(3);
+  store.initialize(context, 3);
 
   double mean = 0, square = 0, fourth = 0, neighbours = 0;
   const std::vector<float> g = values_of(gauss);
@@ -105,8 +105,63 @@ TEST(ParameterStore, DrawsTheAskedForDistributions) {
   EXPECT_EQ(values_of(zeros), std::vector<float>(5, 0.0f));
 }
 
+TEST(ParameterStore, DrawsTheSameInDouble) {
+  Context context = Context::cpu();
+  Parameter p("a", {9}, Init::normal(1), /*decay=*/true, DType::f64);
+  auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&p}), {&p});
+  store.initialize(context, 7);
+  const std::vector<float> narrow = alone("a", {9}, 7);
+  for (std::int64_t i = 0; i < 9; ++i)
+    EXPECT_FLOAT_EQ(static_cast<float>(p.value.as<double>()[i]), narrow[static_cast<std::size_t>(i)]);
+}
+
+TEST(ParameterStore, IsItsOwnMasterInFullPrecision) {
+  Context context = Context::cpu();
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    Parameter p("a", {9}, Init::normal(1), /*decay=*/true, dtype);
+    const auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&p}), {&p});
+    EXPECT_EQ(store.masters().data(), store.values().data());
+    EXPECT_EQ(store.masters().dtype(), dtype);
+  }
+}
+
+/// Sizes alone: the CPU computes in no short type.
+TEST(ParameterStore, HasMastersAndFullGradientsBesideShortValues) {
+  Context context = Context::cpu();
+  Parameter a("a", {3, 5}, Init::normal(1), true, DType::bf16), b("b", {7}, Init::ones(), true, DType::bf16);
+  const ParameterList all = {&a, &b};
+  const auto store = ParameterStore::allocate(context, ParameterLayout::in_order(all), all, DType::f32);
+  EXPECT_EQ(store.values().dtype(), DType::bf16);
+  for (const Tensor& full : {store.masters(), store.grads()}) {
+    EXPECT_EQ(full.dtype(), DType::f32);
+    EXPECT_EQ(full.numel(), store.layout().numel());
+    EXPECT_NE(full.data(), store.values().data());
+  }
+  EXPECT_EQ(b.value.dtype(), DType::bf16);
+  EXPECT_EQ(b.grad.as<float>(), store.grads().as<float>() + 32);
+  const auto short_gradients = ParameterStore::allocate(context, ParameterLayout::in_order(all), all);
+  EXPECT_EQ(short_gradients.grads().dtype(), DType::bf16);
+}
+
+TEST(ParameterStore, TakesValuesFromTheHost) {
+  Context context = Context::cpu();
+  Parameter a = normal("a", {2, 2}), frozen = normal("frozen", {3}), b = normal("b", {1});
+  frozen.frozen = true;
+  const ParameterList all = {&a, &frozen, &b};
+  auto store = ParameterStore::allocate(context, ParameterLayout::in_order(all), all);
+  std::vector<float> given = {1, 2, 3, 4}, short_given = {5, 6, 7};
+  store.set(context, a, Tensor::of(given.data(), {4}));
+  store.set(context, frozen, Tensor::of(short_given.data(), {3}));
+  EXPECT_EQ(values_of(a), given);
+  EXPECT_EQ(values_of(frozen), short_given);
+  EXPECT_EQ(values_of(b), std::vector<float>{0});
+  std::vector<double> wide(4);
+  EXPECT_THROW(store.set(context, a, Tensor::of(short_given.data(), {3})), ContractError);
+  EXPECT_THROW(store.set(context, a, Tensor::of(wide.data(), {4})), ContractError);
+}
+
 TEST(ParameterStore, AnOptimizerStepBeginsByAssigning) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {1});
   auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&a}), {&a});
   EXPECT_EQ(a.next_grad_write(), Write::assign);
@@ -118,7 +173,7 @@ TEST(ParameterStore, AnOptimizerStepBeginsByAssigning) {
 }
 
 TEST(ParameterStore, RefusesALayoutThatDoesNotFit) {
-  const Context context = Context::cpu();
+  Context context = Context::cpu();
   Parameter a = normal("a", {1}), b = normal("b", {1}), same_name = normal("a", {1});
   const auto allocate = [&](const ParameterList& placed, const ParameterList& all) {
     ParameterLayout layout;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "optim/clip.h"
 #include "tests/unit/optim/random_model.h"
 
 namespace tandem {
@@ -69,13 +70,22 @@ std::vector<Case> cases() {
 
 class OptimizerTest : public ::testing::TestWithParam<Case> {};
 
-constexpr double kGradScale = 0.75;
+/// Steps in turn have no clipping, have it and need it, have it and do not need it. Returns by how much the
+/// gradients are scaled.
+double clip(Optimizer& optimizer, GradientNorm& norm, int step) {
+  if (step % 3 == 1) return 1;
+  norm.compute();
+  const double length = *norm.value().as<double>();
+  optimizer.clip(norm, step % 3 == 2 ? 0.75 * length : 1.01 * length);
+  return step % 3 == 2 ? 0.75 * length / (length + 1e-6) : 1;
+}
 
 void expect_follows_reference(const Case& c, DType dtype, double tolerance) {
   auto context = Context::cpu();
   RandomModel model(5, dtype);
   auto store = model.allocate(context);
   const auto optimizer = c.make(context, store);
+  GradientNorm norm(context, store);
   EXPECT_EQ(optimizer->state_bytes(), c.states * store.values().bytes());
 
   std::vector<std::vector<Element>> expected;
@@ -86,14 +96,15 @@ void expect_follows_reference(const Case& c, DType dtype, double tolerance) {
   for (int t = 1; t <= 6; ++t) {
     const double lr = 0.05 / t;
     model.draw_grads(t);
-    optimizer->start_step(lr, kGradScale);
+    optimizer->start_step(lr);
+    const double scale = clip(*optimizer, norm, t);
     optimizer->update_all();
     EXPECT_EQ(optimizer->steps(), t);
     for (std::size_t k = 0; k < expected.size(); ++k) {
       const Parameter& p = model.parameters[k];
       for (std::int64_t i = 0; i < p.numel(); ++i) {
         Element& e = expected[k][static_cast<std::size_t>(i)];
-        if (!p.frozen) c.rule(e, p, kGradScale * element(p.grad, i), t, lr);
+        if (!p.frozen) c.rule(e, p, scale * element(p.grad, i), t, lr);
         ASSERT_NEAR(element(p.value, i), e.value, tolerance * std::max(1.0, std::abs(e.value)))
             << c.name << ": " << p.name << "[" << i << "] after step " << t;
       }

@@ -11,12 +11,13 @@
 namespace tandem::testing {
 
 /// Parameters of odd sizes, with everything an optimizer must respect: some without decay, some scaled, one
-/// frozen, one of size zero. Values and gradients are random, keyed by name.
+/// of several chunks, one frozen, one of size zero. Values and gradients are random, keyed by name.
 struct RandomModel {
   explicit RandomModel(std::uint64_t seed, DType dtype = DType::f32) : random(seed) {
     const auto odd = [&] { return static_cast<std::int64_t>(1 + random() % 90); };
     for (int i = 0; i < 9; ++i) {
-      Parameter& p = parameters.emplace_back(fmt::format("p{}", i), Shape{odd(), odd()}, Init::normal(1),
+      const Shape shape = i == 6 ? Shape{211, 173} : Shape{odd(), odd()};
+      Parameter& p = parameters.emplace_back(fmt::format("p{}", i), shape, Init::normal(1),
                                              /*decay=*/i % 2 == 0, dtype);
       if (i % 3 == 0) p.lr_scale = 0.25 * (i + 1);
     }

@@ -1,6 +1,8 @@
 #include "optim/segments.h"
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -30,17 +32,35 @@ TEST(Segments, HoldEachTrainableParameterOnceInOffsetOrder) {
   }
 }
 
-TEST(Segments, WithinASliceAreFoundAndNeverCut) {
-  const std::vector<ops::Segment> sorted = {{0, 10, 1, 0}, {32, 5, 1, 0}, {64, 40, 1, 0}};
-  EXPECT_EQ(segments_within(sorted, 0, 128).size(), 3u);
-  EXPECT_EQ(segments_within(sorted, 0, 32).size(), 1u);
-  EXPECT_EQ(segments_within(sorted, 32, 32).data(), &sorted[1]);
-  EXPECT_EQ(segments_within(sorted, 10, 22).size(), 0u);  // padding alone
-  EXPECT_EQ(segments_within(sorted, 104, 0).size(), 0u);
-  EXPECT_EQ(segments_within({}, 0, 10).size(), 0u);
-  EXPECT_THROW(segments_within(sorted, 0, 9), ContractError);
-  EXPECT_THROW(segments_within(sorted, 1, 40), ContractError);
-  EXPECT_THROW(segments_within(sorted, 70, 20), ContractError);
+TEST(Chunks, WithinASliceAreFoundAndNeverCut) {
+  auto context = Context::cpu();
+  constexpr std::int64_t kChunk = ops::SegmentTable::kChunk, kLong = 2 * kChunk + 100;  // three chunks
+  const std::vector<ops::Segment> sorted = {{0, 10, 1, 0}, {32, 5, 1, 0}, {64, 40, 1, 0}, {128, kLong, 1, 0}};
+  const ops::SegmentTable table(context, sorted);
+  ASSERT_EQ(table.chunks().size(), 6u);
+  const auto found = [&](std::int64_t offset, std::int64_t numel) {
+    const auto range = chunks_within(table, offset, numel);
+    EXPECT_EQ(&range.table, &table);
+    return std::pair(range.first, range.count);
+  };
+  using Range = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(found(0, 128), Range(0, 3));
+  EXPECT_EQ(found(0, 32), Range(0, 1));
+  EXPECT_EQ(found(0, 10), Range(0, 1));
+  EXPECT_EQ(found(32, 32), Range(1, 1));
+  EXPECT_EQ(found(64, 64 + kLong), Range(2, 4));
+  EXPECT_EQ(found(128, kLong), Range(3, 3));
+  EXPECT_EQ(found(0, 128 + kLong), Range(0, 6));
+  EXPECT_EQ(found(0, 1 << 30), Range(0, 6));
+  EXPECT_EQ(found(128 + kChunk, kChunk), Range(4, 1));  // a chunk is whole, if not its parameter
+  EXPECT_EQ(found(10, 22).second, 0);                   // padding alone
+  EXPECT_EQ(found(104, 0).second, 0);
+  EXPECT_EQ(found(128 + kLong, 1000).second, 0);
+  for (const Range& cut : {Range(0, 9), Range(1, 40), Range(70, 20), Range(0, 128 + kChunk + 1),
+                           Range(128 + kChunk - 1, kLong), Range(128, kLong - 1)})
+    EXPECT_THROW(chunks_within(table, cut.first, cut.second), ContractError) << cut.first;
+  const ops::SegmentTable none(context, {});
+  EXPECT_EQ(chunks_within(none, 0, 10).count, 0);
 }
 
 TEST(Segments, RefuseAScaleThatMakesNoSense) {

@@ -7,8 +7,8 @@
 #include "core/telemetry/run_log.h"
 #include "core/telemetry/step_history.h"
 #include "core/telemetry/step_timer.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/unit/dataloader/temp_folder.h"
-#include "tests/unit/ops/allocation_counter.h"
 
 namespace tandem {
 namespace {

@@ -80,10 +80,12 @@ TEST(Environment, KeepsTheVariablesThatMatter) {
   setenv("NCCL_TEST_OF_TANDEM", "a=b", 1);
   setenv("UCX_TEST_OF_TANDEM", "", 1);
   setenv("OTHER_TEST_OF_TANDEM", "x", 1);
+  setenv("OMPI_MCA_orte_test_of_tandem", "x", 1);
   const Environment e = FakeRoot().read();
   EXPECT_EQ(e.variables.at("NCCL_TEST_OF_TANDEM"), "a=b");
   EXPECT_EQ(e.variables.at("UCX_TEST_OF_TANDEM"), "");
   EXPECT_FALSE(e.variables.contains("OTHER_TEST_OF_TANDEM"));
+  EXPECT_FALSE(e.variables.contains("OMPI_MCA_orte_test_of_tandem"));  // the launcher's own
 }
 
 }  // namespace

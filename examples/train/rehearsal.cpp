@@ -1,0 +1,48 @@
+#include "examples/train/rehearsal.h"
+
+#include "core/ops/tuning.h"
+#include "core/telemetry/gather.h"
+#include "core/tensor/arena.h"
+
+namespace tandem::train {
+
+namespace {
+
+void run_step(Context& context, const Setup& setup, Replica& replica) {
+  const TensorSpec sample = setup.data.train->input(), target = setup.data.train->target();
+  const TensorSpec inputs{sample.dtype, setup.model_input().shape};
+  const TensorSpec targets{target.dtype, {setup.batch() * target.shape.numel()}};
+  Arena measure;
+  measure.allocate(inputs);
+  measure.allocate(targets);
+  Arena arena(context, measure.peak());  // zeros: as good as any ids, features or targets
+  const Tensor x = arena.allocate(inputs), y = arena.allocate(targets);
+
+  IgnoreGradients sink;
+  replica.store.start_accumulation();
+  replica.loss.start_accumulation();
+  replica.loss.set_seed(0);
+  for (int micro = 0; micro < (setup.options.accumulate > 1 ? 2 : 1); ++micro) {  // assigning, then adding
+    const Tensor logits = replica.forward(context, x);
+    replica.loss.forward_backward(logits, y);
+    replica.model.backward(context, logits, sink);
+  }
+  context.compute().synchronize();
+}
+
+}  // namespace
+
+void rehearse(Context& context, World& world, const Setup& setup, Replica& replica) {
+  if (context.device().kind == DeviceKind::cpu) return;
+  if (setup.options.deterministic) return run_step(context, setup, replica);
+  if (world.rank() == 0) {
+    ops::set_tuning(context, ops::Tuning::on);
+    run_step(context, setup, replica);
+    ops::set_tuning(context, ops::Tuning::off);
+  }
+  ops::use_algorithms(
+      context, broadcast_text(ops::tuned_algorithms(context), world.comm().control(), context.control()));
+  run_step(context, setup, replica);
+}
+
+}  // namespace tandem::train

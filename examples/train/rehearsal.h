@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/comm/world.h"
+#include "examples/train/replica.h"
+
+namespace tandem::train {
+
+/// On a GPU, runs one step's forward and backward before the first one that counts: libraries load their
+/// kernels, and on rank 0 the algorithms of matrix products are timed (unless --deterministic); the other
+/// ranks take its choice over, so that all compute the same bits. Parameters stay as they are. Collective;
+/// nothing on the CPU.
+void rehearse(Context& context, World& world, const Setup& setup, Replica& replica);
+
+}  // namespace tandem::train
