@@ -39,6 +39,11 @@ fi
 build train tandem minimal_ddp
 
 say
+# Two ranks on GPUs take two GPUs.
+gpus=(/dev/nvidia[0-9]*)
+if [[ ! -e ${gpus[0]} || ${#gpus[@]} -lt 2 ]]; then
+  set -- --device cpu "$@"
+fi
 say "Training gpt-nano on two ranks: build/train --ranks 2 --steps 60 --bucket-mb 10 $*"
 say
 "$root/build/train" --ranks 2 --steps 60 --bucket-mb 10 "$@"
