@@ -49,11 +49,11 @@ Ending run(const std::string& command) {
 /// Who gets a signal.
 enum class Target { mpirun, one_rank };
 
-/// Runs endless steps and, once all ranks are in them, sends a signal.
-Ending interrupt(int ranks, Target target, int signal) {
+/// Runs `command` (an mpirun) and, once all ranks have said that they are ready, sends a signal.
+Ending interrupt(const std::string& command, int ranks, Target target, int signal) {
   int ready = 0;
   pid_t pid = 0;
-  return run("echo mpirun as $$; exec " + mpirun(ranks, "endless"), [&](const std::string& line) {
+  return run("echo mpirun as $$; exec " + command, [&](const std::string& line) {
     const bool started = line.starts_with("mpirun as "),
                is_ready = line.find(": ready as ") != std::string::npos;
     if (started || (is_ready && target == Target::one_rank))
@@ -63,6 +63,20 @@ Ending interrupt(int ranks, Target target, int signal) {
     EXPECT_EQ(kill(pid, signal), 0);
     return true;
   });
+}
+
+Ending interrupt(int ranks, Target target, int signal) {
+  return interrupt(mpirun(ranks, "endless"), ranks, target, signal);
+}
+
+/// Open MPI's mpirun passes SIGUSR1 on to its processes; one was seen that did not (4.1.6, in a virtual
+/// machine).
+bool mpirun_forwards_sigusr1() {
+  const auto ending = interrupt(TANDEM_MPIRUN
+                                " -np 1 sh -c 'trap \"echo heard; exit 0\" USR1; echo : ready as 0; "
+                                "for i in $(seq 20); do sleep 0.1; done'",
+                                1, Target::mpirun, SIGUSR1);
+  return ending.output.find("heard") != std::string::npos;
 }
 
 int count(const std::string& text, const std::string& part) {
@@ -111,7 +125,9 @@ TEST(Runs, CtrlCEndsAllRanksEachSayingWhereItWas) {
 }
 
 TEST(Runs, SIGUSR1ToMpirunOrToOneRankStopsAllAfterAStep) {
-  for (const Target target : {Target::mpirun, Target::one_rank}) {
+  for (const Target target : {Target::one_rank, Target::mpirun}) {
+    if (target == Target::mpirun && !mpirun_forwards_sigusr1())
+      GTEST_SKIP() << "this mpirun does not pass SIGUSR1 on";
     const auto ending = interrupt(2, target, SIGUSR1);
     EXPECT_EQ(ending.code, 0) << ending.output;
     EXPECT_EQ(count(ending.output, "done, 2 ranks"), 2) << ending.output;
