@@ -143,8 +143,9 @@ class StepError : public Error {
 };
 
 /// One rank's run, from options to report. `parse_error`: what was wrong with the command line.
+/// `device_note`: what is to be said of the device.
 void run(Context& context, World& world, const CommandLine& line,
-         const std::optional<UsageError>& parse_error, SignalGuard& signals) {
+         const std::optional<UsageError>& parse_error, const std::string& device_note, SignalGuard& signals) {
   const Setup setup = agreed(world, context, [&] {
     if (parse_error) throw *parse_error;
     return prepare(line.options, world.rank(), world.size());
@@ -154,6 +155,7 @@ void run(Context& context, World& world, const CommandLine& line,
   const MemoryTable memory = blueprint.memory;
   const RunFacts facts = gather_facts(context, world, setup, blueprint.plan);
   if (world.rank() == 0) {
+    if (!device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
     if (!world.binding().note.empty()) fmt::print("{}\n", world.binding().note);
     fmt::print("{}", introduce(setup, facts, memory, /*buckets=*/options.dry_run));
     std::fflush(stdout);
@@ -189,8 +191,7 @@ int run_process(const CommandLine& line, const std::optional<UsageError>& parse_
       context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
   const std::string name = fmt::format("rank {}: ", world->rank());
   try {
-    if (world->rank() == 0 && !device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
-    run(context, *world, line, parse_error ? parse_error : device_error, signals);
+    run(context, *world, line, parse_error ? parse_error : device_error, device_note, signals);
     return 0;
   } catch (const AgreedError& error) {  // thrown by all ranks: one speaks for all
     if (error.speaker()) fail("", error);
@@ -208,7 +209,7 @@ int run_ranks_as_threads(const CommandLine& line, SignalGuard& signals) {
     run_threads(static_cast<int>(*o.threads),
                 [&](World& world) {
                   Context context = Context::cpu(static_cast<int>(o.compute_threads));
-                  run(context, world, line, {}, signals);
+                  run(context, world, line, {}, /*device_note=*/"", signals);
                 },
                 {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
     return 0;

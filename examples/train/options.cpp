@@ -212,6 +212,11 @@ void check_choices(const Options& o) {
   one_of("--cuda-graph", o.cuda_graph, {"auto", "on", "off"});
   one_of("--bind", o.bind, {"auto", "keep"});
   one_of("--precision", o.precision, {"fp32", "tf32", "bf16", "fp16"});
+  if (o.threads && o.device == "cuda")
+    throw UsageError("--threads and --device cuda: ranks on GPUs are processes; use --ranks or mpirun");
+  if (o.threads && o.precision != "fp32")
+    throw UsageError("--threads and --precision {}: ranks as threads compute on the CPU, in fp32",
+                     o.precision);
   if (o.precision == "fp16")
     throw UsageError("--precision fp16: it needs a loss scale, which this version does not have; use bf16");
   if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16"});

@@ -71,6 +71,8 @@ CudaDevices find_cuda_devices() noexcept {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaSuccess && count > 0) return {.count = count, .absence = ""};
   cudaGetLastError();
+  if (status == cudaErrorInsufficientDriver)  // what CUDA says where there is no driver at all
+    return {.count = 0, .absence = "no NVIDIA driver that this CUDA can work with"};
   return {.count = 0, .absence = status == cudaSuccess ? "no GPU" : cudaGetErrorString(status)};
 }
 

@@ -114,6 +114,8 @@ class BadInput(TrainTest):
             *([] if glob.glob("/dev/nvidia[0-9]*") else [("--device cuda", ["--device", "cuda"])]),
             ("--precision bf16", ["--precision", "bf16", "--device", "cpu"]),
             ("--precision fp16", ["--precision", "fp16"]),
+            ("--threads and --device cuda", ["--threads", 2, "--device", "cuda"]),
+            ("--threads and --precision bf16", ["--threads", 2, "--precision", "bf16"]),
             ("--grad-dtype bf16", ["--grad-dtype", "bf16"]),
             ("--cuda-graph yes", ["--cuda-graph", "yes"]),
             ("--steps and --epochs", ["--steps", 5, "--epochs", 1]),
