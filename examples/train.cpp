@@ -185,8 +185,7 @@ int fail(const std::string& rank, const std::exception& error) {
 
 int run_process(const CommandLine& line, const std::optional<UsageError>& parse_error, SignalGuard& signals) {
   const Options& o = line.options;
-  const LocalPlace place = launched_place();
-  auto [context, device_note, device_error] = choose_device(o, place.rank, place.ranks);
+  auto [context, device_note, device_error] = choose_device(o, launched_place());
   auto world = World::join(
       context, {.bind = o.bind == "auto", .compute_threads = static_cast<int>(o.compute_threads)});
   const std::string name = fmt::format("rank {}: ", world->rank());

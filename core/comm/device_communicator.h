@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/comm/communicator.h"
 
@@ -11,8 +10,5 @@ namespace tandem {
 /// control(). Collective, blocks the host; every rank has a GPU of its own. Throws CommError.
 std::unique_ptr<Communicator> make_device_communicator(Context& context,
                                                        std::unique_ptr<Communicator> control);
-
-/// NCCL's version, "2.28.3"; empty in a build without it.
-std::string device_communicator_version();
 
 }  // namespace tandem

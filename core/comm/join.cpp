@@ -61,7 +61,7 @@ std::unique_ptr<World> join_mpi(int ranks, Context& context, const WorldOptions&
   std::shared_ptr<mpi::Group> group;
   Place place;
   Binding binding;
-  // MPI is started and ended by this thread; in between only the comm thread calls it.
+  // MPI is started and ended by this thread; in between only the control stream's thread calls it.
   context.control().enqueue([&] {
     group = std::make_shared<mpi::Group>(MPI_COMM_WORLD, mpi::Limits{});
     const LocalRanks local;

@@ -29,7 +29,7 @@ int launched_ranks() {
   return std::getenv("PMIX_RANK") ? 1 : 0;
 }
 
-LocalPlace launched_place() {
+Place launched_place() {
   struct Names {
     const char *rank, *ranks;
   };

@@ -9,12 +9,14 @@ namespace tandem {
 /// started this process, so that MPI need not be.
 int launched_ranks();
 
-/// This process's place among those that the launcher started on this host, by the launcher's variables: {0,
-/// 1} where they do not say.
-struct LocalPlace {
-  int rank = 0, ranks = 1;
+/// The place of one rank on its host.
+struct Place {
+  int local_rank = 0, local_size = 1;
 };
-LocalPlace launched_place();
+
+/// This process's place, by the launcher's variables; that of a lone rank where they do not say. A rank's GPU
+/// is chosen by it before there is a World.
+Place launched_place();
 
 /// Replaces this process by `mpirun -np <ranks> <this program> <arguments>`, with the settings that Tandem
 /// wants: as root, with more ranks than cores, unbound (World shares the cores out), ten seconds between

@@ -7,6 +7,7 @@
 
 #include "core/comm/binding.h"
 #include "core/comm/communicator.h"
+#include "core/comm/launch.h"
 
 namespace tandem {
 
@@ -14,11 +15,6 @@ struct WorldOptions {
   bool bind = true;         ///< share the allowed cores evenly among the local ranks (--bind auto); false
                             ///< leaves them as they are (--bind keep)
   int compute_threads = 1;  ///< threads that a rank computes with, for the note about crowded cores
-};
-
-/// The place of one rank on its host.
-struct Place {
-  int local_rank = 0, local_size = 1;
 };
 
 /// The ranks of one run, as one of them sees it: made by `main` under mpirun (MPI is initialised here and

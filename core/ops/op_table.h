@@ -10,38 +10,48 @@
 #include "core/ops/tuning.h"
 #include "core/ops/update.h"
 
+/// Every operation that a backend implements, once: the table, a backend's declarations
+/// (TANDEM_DECLARE_OPERATION) and its table's entries are made from this list.
+#define TANDEM_OPERATIONS(X)        \
+  X(linear_forward)                 \
+  X(linear_gelu_forward)            \
+  X(linear_backward_input)          \
+  X(linear_gelu_backward_input)     \
+  X(linear_backward_weight)         \
+  X(linear_backward_bias)           \
+  X(activation_forward)             \
+  X(activation_backward)            \
+  X(layer_norm_forward)             \
+  X(layer_norm_backward)            \
+  X(attention_scratch)              \
+  X(attention_forward)              \
+  X(attention_backward)             \
+  X(embedding_forward)              \
+  X(embedding_backward_table)       \
+  X(embedding_backward_positions)   \
+  X(cross_entropy_forward)          \
+  X(cross_entropy_forward_backward) \
+  X(sgd_update)                     \
+  X(adamw_update)                   \
+  X(gradient_norm)                  \
+  X(clip_scale)                     \
+  X(convert)                        \
+  X(add_scaled)                     \
+  X(set_tuning)                     \
+  X(tuned_algorithms)               \
+  X(use_algorithms)
+
+/// In a backend's namespace: its function, with the signature of the operation's header.
+#define TANDEM_DECLARE_OPERATION(operation) decltype(::tandem::ops::operation) operation;
+
 namespace tandem::ops {
 
 /// What a backend implements: one function for each operation, with the signature of its header. The public
 /// functions check their arguments, so these need not, and pass the call on.
 struct OpTable {
-  decltype(&ops::linear_forward) linear_forward;
-  decltype(&ops::linear_gelu_forward) linear_gelu_forward;
-  decltype(&ops::linear_backward_input) linear_backward_input;
-  decltype(&ops::linear_gelu_backward_input) linear_gelu_backward_input;
-  decltype(&ops::linear_backward_weight) linear_backward_weight;
-  decltype(&ops::linear_backward_bias) linear_backward_bias;
-  decltype(&ops::activation_forward) activation_forward;
-  decltype(&ops::activation_backward) activation_backward;
-  decltype(&ops::layer_norm_forward) layer_norm_forward;
-  decltype(&ops::layer_norm_backward) layer_norm_backward;
-  decltype(&ops::attention_scratch) attention_scratch;
-  decltype(&ops::attention_forward) attention_forward;
-  decltype(&ops::attention_backward) attention_backward;
-  decltype(&ops::embedding_forward) embedding_forward;
-  decltype(&ops::embedding_backward_table) embedding_backward_table;
-  decltype(&ops::embedding_backward_positions) embedding_backward_positions;
-  decltype(&ops::cross_entropy_forward) cross_entropy_forward;
-  decltype(&ops::cross_entropy_forward_backward) cross_entropy_forward_backward;
-  decltype(&ops::sgd_update) sgd_update;
-  decltype(&ops::adamw_update) adamw_update;
-  decltype(&ops::gradient_norm) gradient_norm;
-  decltype(&ops::clip_scale) clip_scale;
-  decltype(&ops::convert) convert;
-  decltype(&ops::add_scaled) add_scaled;
-  decltype(&ops::set_tuning) set_tuning;
-  decltype(&ops::tuned_algorithms) tuned_algorithms;
-  decltype(&ops::use_algorithms) use_algorithms;
+#define TANDEM_POINTER(operation) decltype(&ops::operation) operation;
+  TANDEM_OPERATIONS(TANDEM_POINTER)
+#undef TANDEM_POINTER
 };
 
 const OpTable& cpu_table();

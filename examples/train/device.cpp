@@ -10,15 +10,12 @@ ChosenDevice cpu(const Options& o, std::string note = "") {
   ChosenDevice chosen{Context::cpu(static_cast<int>(o.compute_threads)), std::move(note), {}};
   if (o.precision != "fp32")
     chosen.error = UsageError("--precision {}: the CPU computes in fp32; leave the option out", o.precision);
-  if (!o.grad_dtype.empty() && o.grad_dtype != "fp32")
-    chosen.error =
-        UsageError("--grad-dtype {}: the CPU computes in fp32; leave the option out", o.grad_dtype);
   return chosen;
 }
 
 }  // namespace
 
-ChosenDevice choose_device(const Options& o, int local_rank, int local_ranks) {
+ChosenDevice choose_device(const Options& o, const Place& place) {
   if (o.device == "cpu") return cpu(o);
   const CudaDevices gpus = find_cuda_devices();
   if (gpus.count == 0) {
@@ -27,29 +24,22 @@ ChosenDevice choose_device(const Options& o, int local_rank, int local_ranks) {
     chosen.error = UsageError("--device cuda: {}; use --device cpu", gpus.absence);
     return chosen;
   }
-  if (local_ranks > gpus.count) {
+  if (place.local_size > gpus.count) {
     ChosenDevice chosen = cpu(o);
     chosen.error = UsageError("{} ranks on a host with {} GPU{}: start at most {}, or give --device cpu",
-                              local_ranks, gpus.count, gpus.count == 1 ? "" : "s", gpus.count);
+                              place.local_size, gpus.count, gpus.count == 1 ? "" : "s", gpus.count);
     return chosen;
   }
-  return {Context::cuda(local_rank, o.precision == "tf32"), "", {}};
+  return {Context::cuda(place.local_rank, o.precision == "tf32"), "", {}};
 }
-
-namespace {
-
-DType dtype_named(const std::string& precision) {
-  return precision == "bf16" ? DType::bf16 : precision == "fp16" ? DType::f16 : DType::f32;
-}
-
-}  // namespace
 
 DType compute_dtype(const Options& o) {
-  return dtype_named(o.precision);
+  return o.precision == "bf16" ? DType::bf16 : DType::f32;
 }
 
 DType gradient_dtype(const Options& o) {
-  return dtype_named(o.grad_dtype.empty() ? o.precision : o.grad_dtype);
+  if (o.grad_dtype.empty()) return o.accumulate > 1 ? DType::f32 : compute_dtype(o);
+  return o.grad_dtype == "bf16" ? DType::bf16 : DType::f32;
 }
 
 }  // namespace tandem::train

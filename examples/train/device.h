@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/base/dtype.h"
+#include "core/base/error.h"
+#include "core/comm/launch.h"
 #include "core/device/context.h"
 #include "examples/train/options.h"
 
@@ -17,12 +19,12 @@ struct ChosenDevice {
       error;  ///< why the wish cannot be met; the context is a CPU's then, to agree on it with
 };
 
-/// One GPU for each local rank. `local_rank`, `local_ranks`: among the ranks of this host.
-ChosenDevice choose_device(const Options& options, int local_rank, int local_ranks);
+/// One GPU for each rank of this host.
+ChosenDevice choose_device(const Options& options, const Place& place);
 
 /// What the model computes in, by --precision.
 DType compute_dtype(const Options& options);
-/// What gradients are kept and reduced in, by --grad-dtype.
+/// What gradients are kept and reduced in, by --grad-dtype. Micro-batches accumulate in fp32.
 DType gradient_dtype(const Options& options);
 
 }  // namespace tandem::train

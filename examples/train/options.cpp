@@ -129,7 +129,8 @@ void add_machine(CLI::App& app, Options& o) {
       app.add_option("--precision", o.precision, "fp32; on a GPU also tf32, or bf16 with fp32 master weights")
           ->capture_default_str());
   group(app.add_option("--grad-dtype", o.grad_dtype,
-                       "of gradients, and of what is reduced: fp32 or bf16; default: as --precision"));
+                       "of gradients, and of what is reduced: fp32 or bf16; default: as --precision, and "
+                       "fp32 with --accumulate above 1"));
   group(app.add_option(
                "--cuda-graph", o.cuda_graph,
                "a step as one graph of the GPU: on, off, or auto: where nobody looks inside (--probe off); a "
@@ -220,6 +221,9 @@ void check_choices(const Options& o) {
   if (o.precision == "fp16")
     throw UsageError("--precision fp16: it needs a loss scale, which this version does not have; use bf16");
   if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16"});
+  if (o.grad_dtype == "bf16" && o.accumulate > 1)
+    throw UsageError("--grad-dtype bf16 and --accumulate {}: micro-batches accumulate in fp32; leave one out",
+                     o.accumulate);
   if (!o.grad_dtype.empty() && o.grad_dtype != "fp32" && o.grad_dtype != o.precision)
     throw UsageError("--grad-dtype {}: with --precision {} gradients are fp32", o.grad_dtype, o.precision);
 }
@@ -248,6 +252,8 @@ void check_together(const Options& o, Given given) {
     if (o.optimizer != "sgd" && given(option)) throw UsageError("{} belongs to --optimizer sgd", option);
   if (o.optimizer != "adamw" && given("--betas")) throw UsageError("--betas belongs to --optimizer adamw");
   if (o.nesterov && o.momentum == 0) throw UsageError("--nesterov needs --momentum above 0");
+  if (o.explain_step && o.cuda_graph == "on")
+    throw UsageError("--explain-step and --cuda-graph on: within a graph nothing is timed; leave one out");
   if (o.explain_step && o.probe != "bucket") throw UsageError("--explain-step needs --probe bucket");
   if (given("--val-data") && o.val_data.empty()) throw UsageError("--val-data is empty: give kind:path");
   if (given("--data") && o.data.empty()) throw UsageError("--data is empty: give kind:path");

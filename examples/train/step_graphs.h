@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 
 #include "core/device/context.h"
 
@@ -14,9 +13,10 @@ class StepGraphs {
  public:
   StepGraphs(Context& context, bool on) : context_(context), on_(on) {}
 
-  /// `part` puts work on streams that the compute stream has waited for when it returns, and reads nothing of
-  /// the host that changes from step to step.
-  void run(bool first, bool last, const std::function<void()>& part) {
+  /// `part` puts work on streams that the compute stream has waited for when it returns. It reads nothing of
+  /// the host that changes from step to step, and batches at addresses that do not (InputFeed's).
+  template <class Part>
+  void run(bool first, bool last, Part&& part) {
     Role& role = roles_[2 * first + last];
     if (!on_ || role.runs++ < kPlainRuns) return part();
     if (!role.graph) role.graph = context_.capture(part);

@@ -126,10 +126,4 @@ std::unique_ptr<Communicator> make_device_communicator(Context& context,
   return std::make_unique<nccl::NcclCommunicator>(comm, std::move(control), context.control());
 }
 
-std::string device_communicator_version() {
-  int version = 0;
-  TANDEM_NCCL(ncclGetVersion(&version));
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 }  // namespace tandem

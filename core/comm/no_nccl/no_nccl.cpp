@@ -8,8 +8,4 @@ std::unique_ptr<Communicator> make_device_communicator(Context&, std::unique_ptr
   throw CommError("no collectives between GPUs: this program was built without NCCL");
 }
 
-std::string device_communicator_version() {
-  return "";
-}
-
 }  // namespace tandem

@@ -21,15 +21,6 @@ decltype(auto) visit_device(DType dtype, F&& f) {
 template <class T>
 inline constexpr int kPerVector = 16 / sizeof(T);
 
-/// Elements in registers, as one 16-byte access moves them; all arithmetic is in float.
-template <class T>
-struct alignas(16) Pack {
-  T at[kPerVector<T>];
-
-  static __device__ Pack load(const T* p) { return *reinterpret_cast<const Pack*>(p); }
-  __device__ void store(T* p) const { *reinterpret_cast<Pack*>(p) = *this; }
-};
-
 template <class T>
 __device__ inline float to_float(T x) {
   return static_cast<float>(x);
