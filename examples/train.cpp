@@ -15,7 +15,9 @@
 #include "examples/train/evaluate.h"
 #include "examples/train/feedback.h"
 #include "examples/train/intro.h"
+#include "examples/train/memory_check.h"
 #include "examples/train/options.h"
+#include "examples/train/product_rate.h"
 #include "examples/train/recorder.h"
 #include "examples/train/rehearsal.h"
 #include "examples/train/replica.h"
@@ -25,13 +27,15 @@
 namespace tandem::train {
 namespace {
 
-/// Clips and updates: bucket by bucket as their reductions arrive; with clipping, once all have.
+/// Clips and updates: bucket by bucket as their reductions arrive; with clipping or a loss scale, once all
+/// have.
 void update(Replica& replica, Reducer* reducer, double clip, StepTimer& timer) {
-  if (clip > 0) {
+  if (replica.needs_norm(clip)) {
     if (reducer)
       for (const Bucket& bucket : reducer->buckets()) reducer->wait(bucket);
     replica.gradient_norm.compute();
-    replica.optimizer->clip(replica.gradient_norm, clip);
+    if (replica.loss_scale) replica.optimizer->unscale(replica.gradient_norm, *replica.loss_scale);
+    if (clip > 0) replica.optimizer->clip(replica.gradient_norm, clip);
   }
   if (!reducer) {
     replica.optimizer->update_all();
@@ -68,8 +72,8 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
 
   // A micro-batch's part of a step; the last one ends with the update. All that a graph holds is in here.
   StepGraphs graphs(context, setup.captured(context));
-  const auto micro_step = [&](const Batch& batch, bool first, bool last) {
-    if (first) {
+  const auto micro_step = [&](const Batch& batch, const MicroBatch& micro) {
+    if (micro.first()) {
       replica.store.start_accumulation();
       replica.loss.start_accumulation();
     }
@@ -80,15 +84,22 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
       replica.loss.forward_backward(logits, batch.targets);
     }
     {
-      const bool sync = last || o.sync_every_micro_batch;
+      const bool sync = micro.last() || o.sync_every_micro_batch;
       const auto scope = timer.measure(Phase::backward);
       if (reducer) reducer->start_backward(sync);
       replica.model.backward(context, /*dy=*/logits, sink);
       if (reducer && sync) reducer->finish();
     }
-    if (!last) return;
+    if (!micro.last()) return;
     const auto scope = timer.measure(Phase::optimizer);
     update(replica, reducer ? &*reducer : nullptr, o.clip, timer);
+  };
+
+  const auto read_back = [&](std::int64_t step) {
+    const StepFeedback::Result result = feedback.receive(step);
+    timer.set_loss(step, result.loss, result.norm, result.loss_scale);
+    if (result.skipped()) recorder.skipped(step, *result.loss_scale);
+    return result.stop;
   };
 
   bool stop = false;
@@ -99,32 +110,25 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
     replica.optimizer->start_step(schedule.at(step));
 
     StepFacts facts{.lr = schedule.at(step), .loss_follows = true};
-    for (std::int64_t micro = 0; micro < o.accumulate; ++micro) {
+    for (MicroBatch micro{0, o.accumulate}; micro.index < micro.count; ++micro.index) {
       const Batch& batch = [&]() -> const Batch& {
         const auto scope = timer.measure(Phase::data);
         return feed.next();
       }();
       replica.loss.set_seed(1.0 / static_cast<double>(batch.step_valid_targets));
-      const bool first = micro == 0, last = micro + 1 == o.accumulate;
-      graphs.run(first, last, [&] { micro_step(batch, first, last); });
+      graphs.run(micro, timer.measuring(), [&] { micro_step(batch, micro); });
       facts.samples += batch.samples;
       if (setup.sequence() > 0) facts.tokens += batch.valid_targets;
     }
 
-    feedback.send(step, replica.loss.share(), o.clip > 0 ? replica.gradient_norm.value() : Tensor(),
-                  signals.stop_requested());
+    feedback.send(step, replica.loss.share(),
+                  replica.needs_norm(o.clip) ? replica.gradient_norm.value() : Tensor(),
+                  replica.loss_scale ? replica.loss_scale->scale() : Tensor(), signals.stop_requested());
     timer.end_step(facts);
 
-    if (step > 0) {  // by now the step before is known to all ranks
-      const StepFeedback::Result before = feedback.receive(step - 1);
-      timer.set_loss(step - 1, before.loss, before.norm);
-      stop = before.stop;
-    }
+    if (step > 0) stop = read_back(step - 1);  // by now all ranks know of it
     const bool end = stop || step + 1 == setup.steps;
-    if (end) {
-      const StepFeedback::Result own = feedback.receive(step);
-      timer.set_loss(step, own.loss, own.norm);
-    }
+    if (end) read_back(step);
     if (evaluator && (end || (o.eval_every > 0 && (step + 1) % o.eval_every == 0)))
       recorder.evaluated(evaluator->run(replica), /*classes=*/setup.sequence() == 0);
   }
@@ -153,7 +157,7 @@ void run(Context& context, World& world, const CommandLine& line,
   const Options& options = setup.options;
   Blueprint blueprint(context, setup);
   const MemoryTable memory = blueprint.memory;
-  const RunFacts facts = gather_facts(context, world, setup, blueprint.plan);
+  RunFacts facts = gather_facts(context, world, setup, blueprint.plan);
   if (world.rank() == 0) {
     if (!device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
     if (!world.binding().note.empty()) fmt::print("{}\n", world.binding().note);
@@ -161,11 +165,16 @@ void run(Context& context, World& world, const CommandLine& line,
     std::fflush(stdout);
   }
   if (options.dry_run) return;
+  agreed(world, context, [&] {
+    check_memory(context, world, setup, memory);
+    return true;
+  });
 
   const std::filesystem::path folder = agree_on_folder(context, world, setup);
+  facts.product_flops = measure_product_rate(context, options);
   Replica replica(context, setup, std::move(blueprint));
   if (options.ddp) replicate(context, world.comm(), replica.plan, replica.store);
-  rehearse(context, world, setup, replica);
+  rehearse(context, world, setup, replica, folder);
   Recorder recorder(context, world, setup, facts, signals, folder);
   try {
     train_steps(context, world, setup, replica, recorder, signals);

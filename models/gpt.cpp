@@ -22,6 +22,10 @@ Gpt::Gpt(const GptConfig& config)
   for (std::int64_t i = 0; i < config.layers; ++i)
     blocks_.push_back(std::make_unique<Block>("h." + std::to_string(i), config.width, config.heads, kStddev,
                                               residual_stddev));
+  // The last block is the first in backward: what it kept is still there.
+  for (auto& block : blocks_)
+    if (config.recompute != Recompute::block || block != blocks_.back())
+      block->set_recompute(config.recompute);
   embedding_.table().uses = 2;
   ln_f_.set_input_gradient(false);  // it is written to d_stream_
 }
@@ -35,10 +39,10 @@ ParameterList Gpt::parameters() {
 
 TensorSpec Gpt::plan(MemoryPlan& memory, const TensorSpec& input) {
   const TensorSpec stream = embedding_.plan(memory, input);  // [B, T, width]
-  for (const auto& block : blocks_) block->plan(memory, stream);
-  ln_f_.plan(memory, stream);
   logits_ = memory.saved.allocate(stream.dtype, stream.shape.with_last(embedding_.table().shape[0]));
   d_stream_ = memory.saved.allocate(stream);
+  ln_f_.plan(memory, stream);
+  for (const auto& block : blocks_) block->plan(memory, stream);  // last: see Block::plan
   return logits_.spec();
 }
 

@@ -16,6 +16,7 @@ struct GptConfig {
   std::int64_t heads = 4;  ///< must divide the width
   std::int64_t vocabulary = 256;
   std::int64_t sequence = 128;  ///< the longest input: rows of the position table
+  Recompute recompute = Recompute::none;
 
   /// Rows of the token table and columns of the logits: a large vocabulary is filled up to a multiple of 128,
   /// as matrix products with odd sizes are slow. The loss leaves the padding out (llm.c does the same).

@@ -19,10 +19,12 @@ class CrossEntropyLoss {
   /// 1/N for the calls from here on: N = the targets that count, over all ranks and micro-batches of the
   /// optimizer step.
   void set_seed(double seed);
+  /// [1] f64 in device memory: what gradients are multiplied by beside the seed (a loss scale).
+  void set_scale(const Tensor& scale);
 
   /// Loss and hits alone, for evaluation.
   void forward(const Tensor& logits, const Tensor& targets);
-  /// Also overwrites the logits with seed · ∂loss_sum/∂logits, and adds seed · loss_sum to share().
+  /// Also overwrites the logits with scale · seed · ∂loss_sum/∂logits, and adds seed · loss_sum to share().
   void forward_backward(const Tensor& logits, const Tensor& targets);
 
   /// An optimizer step begins: share() counts from zero.
@@ -42,7 +44,9 @@ class CrossEntropyLoss {
   std::optional<std::int64_t> classes_;
   StagedScalars seed_;
   Arena memory_, staging_memory_;
+  Tensor scale_;                             // empty: 1
   Tensor loss_sum_, correct_, share_;        // [1] each: f64, i64, f64
+  Tensor scaled_seed_;                       // [1] f64
   Tensor staged_loss_sum_, staged_correct_;  // the same in staging memory
   bool accumulating_ = false;
 };

@@ -42,6 +42,7 @@ void apply(const ModelOverrides& overrides, GptConfig& gpt) {
   gpt.heads = overrides.heads.value_or(gpt.heads);
   gpt.vocabulary = overrides.vocabulary.value_or(gpt.vocabulary);
   gpt.sequence = overrides.sequence.value_or(gpt.sequence);
+  gpt.recompute = overrides.recompute;
   check_dimension("--layers", gpt.layers, 1000);
   check_dimension("--width", gpt.width, 1 << 17);
   check_dimension("--heads", gpt.heads, 1 << 17);
@@ -79,6 +80,7 @@ ModelConfig model_config(std::string_view preset, const ModelOverrides& override
   refuse("--heads", !gpt && overrides.heads, config);
   refuse("--vocab", !gpt && overrides.vocabulary, config);
   refuse("--seq", !gpt && overrides.sequence, config);
+  refuse("--recompute", !gpt && overrides.recompute != Recompute::none, config);
   std::visit([&](auto& dimensions) { apply(overrides, dimensions); }, config.dimensions);
   return config;
 }

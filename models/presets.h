@@ -28,6 +28,7 @@ struct ModelOverrides {
   std::optional<std::vector<std::int64_t>> mlp_sizes;
   std::optional<ops::Activation> activation;  ///< mlp only
   std::optional<std::int64_t> layers, width, heads, vocabulary, sequence;
+  Recompute recompute = Recompute::none;  ///< gpt only
 };
 
 /// The presets, in the order in which messages list them:

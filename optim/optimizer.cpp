@@ -36,6 +36,10 @@ void Optimizer::clip(const GradientNorm& norm, double max_norm) {
   ops::clip_scale(*context_, norm.value(), max_norm, scalars());
 }
 
+void Optimizer::unscale(const GradientNorm& norm, const LossScale& loss_scale) {
+  ops::unscale(*context_, loss_scale.rule(), norm.value(), loss_scale.state(), scalars());
+}
+
 void Optimizer::update_slice(std::int64_t offset, std::int64_t numel) {
   require(steps_ > 0, "update_slice() before start_step()");
   update(chunks_within(table_, offset, numel));

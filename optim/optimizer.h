@@ -8,6 +8,7 @@
 #include "core/ops/update.h"
 #include "core/tensor/staged_scalars.h"
 #include "optim/clip.h"
+#include "optim/loss_scale.h"
 
 namespace tandem {
 
@@ -30,12 +31,15 @@ class Optimizer {
   /// Scales this step's gradients to a norm of at most `max_norm` (PyTorch's clip_grad_norm_). `norm` has
   /// been computed.
   void clip(const GradientNorm& norm, double max_norm);
+  /// Before clip(), where the loss was scaled: takes the scale out of gradients and `norm`; where the norm is
+  /// not finite, this step's updates change nothing, and the scale shrinks.
+  void unscale(const GradientNorm& norm, const LossScale& loss_scale);
   /// Updates the parameters that lie in elements [offset, offset + numel) of the layout. Throws ContractError
   /// if one of their chunks straddles its ends, or before the first start_step().
   void update_slice(std::int64_t offset, std::int64_t numel);
   void update_all();
 
-  std::int64_t steps() const { return steps_; }  ///< started so far
+  std::int64_t steps() const { return steps_; }  ///< started so far, skipped ones included
   /// Bytes of optimizer state for the layout: 0, 1 or 2 values per element.
   std::int64_t state_bytes() const;
 

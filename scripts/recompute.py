@@ -122,15 +122,20 @@ class Run:
 
 def means_of_rank(steps):
     def mean(name):
-        values = [s.get(name) for s in steps]
-        return None if any(v is None for v in values) else statistics.fmean(values)
+        values = [s[name] for s in steps if s.get(name) is not None]
+        return statistics.fmean(values) if values else None
 
-    names = ("data_wait", "forward", "backward", "comm_busy", "exposed_comm", "optimizer", "host")
+    names = ("data_wait", "data_bubble", "forward", "backward", "comm_busy", "exposed_comm", "optimizer", "host")
     figures = {f"{name}_ms": mean(f"{name}_ms") for name in names}
     figures["step_ms"] = math.fsum(s["step_ms"] for s in steps) / len(steps)
-    exposed = figures["exposed_comm_ms"]
-    figures["work_ms"] = None if exposed is None else figures["step_ms"] - exposed
+    work = [work_ms(s) for s in steps if work_ms(s) is not None]
+    figures["work_ms"] = statistics.fmean(work) if work else None
     return figures
+
+
+def work_ms(step):
+    exposed = step.get("exposed_comm_ms")
+    return None if exposed is None else step["step_ms"] - exposed
 
 
 def skew_figures(window, ranks, longest):
@@ -140,11 +145,14 @@ def skew_figures(window, ranks, longest):
     work = [r["work_ms"] for r in ranks]
     slowest = work.index(max(work))
     base = min(work) if len(work) == 2 else statistics.median(work)
-    last = 0
+    last = measured = 0
     for step in zip(*window):
-        each = [s["step_ms"] - s["exposed_comm_ms"] for s in step]
+        each = [work_ms(s) for s in step]
+        if None in each:
+            continue
+        measured += 1
         last += each.index(max(each)) == slowest
-    return slowest, (max(work) - base) / base, last / len(window[0])
+    return slowest, (max(work) - base) / base, last / measured if measured else None
 
 
 def bucket_figures(window):

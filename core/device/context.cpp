@@ -3,12 +3,21 @@
 #include "core/base/error.h"
 #include "core/device/cpu/cpu_device.h"
 #include "core/device/cpu/cpu_stream.h"
+#include "core/device/dry/dry_device.h"
 
 namespace tandem {
 
 Context Context::cpu(int compute_threads) {
   require(compute_threads >= 1, "compute_threads is {}", compute_threads);
-  Context context(Device{DeviceKind::cpu, 0}, compute_threads, std::make_shared<cpu::CpuDevice>());
+  return on_host(Device{DeviceKind::cpu, 0}, compute_threads, std::make_shared<cpu::CpuDevice>());
+}
+
+Context Context::dry() {
+  return on_host(Device{DeviceKind::dry, 0}, 1, std::make_shared<dry::DryDevice>());
+}
+
+Context Context::on_host(Device device, int compute_threads, std::shared_ptr<DeviceImpl> impl) {
+  Context context(device, compute_threads, std::move(impl));
   context.compute_ = std::make_shared<Stream>(std::make_unique<cpu::InlineStream>());
   context.copy_ = context.compute_;
   context.comm_ = std::make_shared<Stream>(std::make_unique<cpu::WorkerStream>("comm"));

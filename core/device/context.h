@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/device/device.h"
 #include "core/device/device_impl.h"
@@ -22,7 +23,14 @@ class Context {
   /// if there is no such GPU (cuda_devices.h says beforehand).
   static Context cuda(int index, bool tf32 = false);
 
+  /// No device: memory costs nothing and must not be touched, operations return at once. For walking a model
+  /// of any size through its steps.
+  static Context dry();
+
   Device device() const { return device_; }
+  /// As its maker calls it: "NVIDIA H200"; of a CPU's, "" where the system does not say.
+  std::string device_name() const { return impl_->name(); }
+  MemoryInfo memory_info() const { return impl_->memory(); }
   /// Of the CPU backend; 1 on a GPU.
   int compute_threads() const { return compute_threads_; }
 
@@ -51,6 +59,8 @@ class Context {
  private:
   Context(Device device, int compute_threads, std::shared_ptr<DeviceImpl> impl)
       : device_(device), compute_threads_(compute_threads), impl_(std::move(impl)) {}
+  /// With the CPU's streams.
+  static Context on_host(Device device, int compute_threads, std::shared_ptr<DeviceImpl> impl);
 
   Device device_;
   int compute_threads_;

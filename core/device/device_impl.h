@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
+#include "core/device/device.h"
 #include "core/device/graph.h"
 #include "core/device/stream.h"
 
@@ -17,6 +19,9 @@ class DeviceImpl {
 
   virtual std::unique_ptr<EventImpl> make_event() const = 0;
   virtual std::unique_ptr<TimeMarkImpl> make_time_mark() const = 0;
+
+  virtual std::string name() const = 0;
+  virtual MemoryInfo memory() const = 0;
 
   /// See Context::capture(). `stream`: the compute stream.
   virtual std::unique_ptr<GraphImpl> capture(StreamImpl& stream, const std::function<void()>& work) = 0;

@@ -35,6 +35,7 @@
   X(adamw_update)                   \
   X(gradient_norm)                  \
   X(clip_scale)                     \
+  X(unscale)                        \
   X(convert)                        \
   X(add_scaled)                     \
   X(set_tuning)                     \
@@ -56,9 +57,18 @@ struct OpTable {
 
 const OpTable& cpu_table();
 const OpTable& cuda_table();  ///< in a build without CUDA there is no context that asks for it
+const OpTable& dry_table();   ///< does nothing
 
 inline const OpTable& table_of(const Context& context) {
-  return context.device().kind == DeviceKind::cpu ? cpu_table() : cuda_table();
+  switch (context.device().kind) {
+    case DeviceKind::cuda:
+      return cuda_table();
+    case DeviceKind::dry:
+      return dry_table();
+    case DeviceKind::cpu:
+      break;
+  }
+  return cpu_table();
 }
 
 }  // namespace tandem::ops

@@ -92,4 +92,12 @@ void clip_scale(Context& context, const Tensor& norm, double max_norm, const Ten
   table_of(context).clip_scale(context, norm, max_norm, scalars);
 }
 
+void unscale(Context& context, const LossScaleRule& rule, const Tensor& norm, const Tensor& state,
+             const Tensor& scalars) {
+  check_numbers(norm, 1, "norm");
+  check_numbers(state, kLossScaleValues, "loss scale");
+  check_numbers(scalars, kScalars, "scalars");
+  table_of(context).unscale(context, rule, norm, state, scalars);
+}
+
 }  // namespace tandem::ops

@@ -45,7 +45,8 @@ struct ChunkRange {
 enum StepScalar : std::int64_t {
   kLearningRate,
   kGradScale,  ///< multiplies every gradient: 1, or less when clipping
-  kStep,       ///< counts steps from 1: Adam's corrections; SGD's first step sets the momentum buffer
+  kStep,       ///< counts updates from 1: Adam's corrections; SGD's first one sets the momentum buffer
+  kSkip,       ///< not 0: this step's updates change nothing
   kScalars
 };
 
@@ -80,8 +81,30 @@ void adamw_update(Context& context, const AdamWRule& rule, const Tensor& scalars
 void gradient_norm(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums,
                    const Tensor& norm);
 
-/// scalars[kGradScale] = what brings a gradient of this norm to at most `max_norm`: 1 if it is not above it,
+/// scalars[kGradScale] *= what brings a gradient of this norm to at most `max_norm`: 1 if it is not above it,
 /// else max_norm/(norm + 1e-6), as PyTorch.
 void clip_scale(Context& context, const Tensor& norm, double max_norm, const Tensor& scalars);
+
+/// A dynamic loss scale in device memory, from step to step: [kLossScaleValues] f64.
+enum LossScaleValue : std::int64_t {
+  kScale,         ///< what the loss is multiplied by, so that short gradients do not underflow
+  kGoodSteps,     ///< since the scale last changed
+  kSkippedSteps,  ///< since the start
+  kLossScaleValues
+};
+
+/// Micikevicius et al. 2018, with the figures of PyTorch's GradScaler.
+struct LossScaleRule {
+  double growth = 2, backoff = 0.5;
+  std::int64_t interval = 2000;  ///< good steps from one growth to the next
+};
+
+/// Ends a step whose gradients carry the factor state[kScale], `norm` [1] being theirs. Finite:
+/// scalars[kGradScale]
+/// *= 1/scale, norm /= scale, and after `interval` such steps the scale grows. Otherwise: scalars[kSkip] = 1,
+/// and the scale shrinks (never below 1). Either way scalars[kStep] no longer counts the steps skipped so
+/// far.
+void unscale(Context& context, const LossScaleRule& rule, const Tensor& norm, const Tensor& state,
+             const Tensor& scalars);
 
 }  // namespace tandem::ops

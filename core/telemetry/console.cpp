@@ -44,6 +44,7 @@ void append_parts(const Progress& p, int parts, fmt::memory_buffer& line) {
   if (parts >= 1) fmt::format_to(out, "  {:.1f} ms", p.step_ms);
   if (parts >= 2) fmt::format_to(out, "  {} {}/s", human_count(p.per_second), p.unit);
   if (parts >= 4 && p.exposed_share) fmt::format_to(out, "  exposed {:.1f}%", 100 * *p.exposed_share);
+  if (parts >= 5 && p.mfu) fmt::format_to(out, "  MFU {:.1f}%", 100 * *p.mfu);
   if (parts >= 3) fmt::format_to(out, "  ETA {}", human_duration(p.eta_s));
 }
 
@@ -116,8 +117,11 @@ void Console::Recent::add(const StepRecord& record, double keep) {
   ms = keep * ms + record.step_ms;
   samples = keep * samples + static_cast<double>(record.samples);
   tokens = keep * tokens + static_cast<double>(record.tokens);
-  exposed_ms = keep * exposed_ms + record.exposed_comm_ms.value_or(0);
-  exposed_known = exposed_known && record.exposed_comm_ms.has_value();
+  measured_ms *= keep;
+  exposed_ms *= keep;
+  if (!record.exposed_comm_ms) return;
+  measured_ms += record.step_ms;
+  exposed_ms += *record.exposed_comm_ms;
 }
 
 void Console::step(const StepRecord& record) {
@@ -151,16 +155,20 @@ void Console::print(std::string_view text) {
 Progress Console::progress(const StepRecord& record) const {
   const bool tokens = recent_.tokens > 0;
   const double step_ms = recent_.ms / recent_.steps;
-  return {
-      .done = record.step + 1,
-      .total = run_.steps,
-      .loss = record.loss,
-      .lr = record.lr,
-      .step_ms = step_ms,
-      .per_second = run_.ranks * (tokens ? recent_.tokens : recent_.samples) / recent_.ms * 1e3,
-      .unit = tokens ? "tok" : "samples",
-      .exposed_share = recent_.exposed_known ? std::optional(recent_.exposed_ms / recent_.ms) : std::nullopt,
-      .eta_s = static_cast<double>(run_.steps - record.step - 1) * step_ms * 1e-3};
+  const double own_per_second = (tokens ? recent_.tokens : recent_.samples) / recent_.ms * 1e3;
+  std::optional<double> mfu;
+  if (run_.peak_seconds_per_unit) mfu = own_per_second * *run_.peak_seconds_per_unit;
+  return {.done = record.step + 1,
+          .total = run_.steps,
+          .loss = record.loss,
+          .lr = record.lr,
+          .step_ms = step_ms,
+          .per_second = run_.ranks * own_per_second,
+          .unit = tokens ? "tok" : "samples",
+          .exposed_share = recent_.measured_ms > 0 ? std::optional(recent_.exposed_ms / recent_.measured_ms)
+                                                   : std::nullopt,
+          .mfu = mfu,
+          .eta_s = static_cast<double>(run_.steps - record.step - 1) * step_ms * 1e-3};
 }
 
 void Console::draw(const StepRecord& record) {

@@ -31,6 +31,7 @@ struct Progress {
   double per_second = 0;  ///< of `unit`, over all ranks
   std::string_view unit = "samples";
   std::optional<double> exposed_share = {};  ///< of the step's time
+  std::optional<double> mfu = {};            ///< model FLOP utilisation: of the device's peak rate
   double eta_s = 0;
 };
 
@@ -48,6 +49,9 @@ class Console {
     std::int64_t steps = 0;  ///< planned
     int ranks = 1;           ///< records are one rank's; rates are of all, taken to be alike
     std::int64_t log_every = 10;
+    /// Model FLOP of a token, or of a sample where there are none, over the peak rate of a device: what makes
+    /// a rate a utilisation.
+    std::optional<double> peak_seconds_per_unit = {};
   };
 
   Console(std::FILE* out, const ConsoleStyle& style, const Run& run);
@@ -65,8 +69,8 @@ class Console {
 
   /// Sums over the latest steps.
   struct Recent {
-    double steps = 0, ms = 0, samples = 0, tokens = 0, exposed_ms = 0;
-    bool exposed_known = true;
+    double steps = 0, ms = 0, samples = 0, tokens = 0;
+    double measured_ms = 0, exposed_ms = 0;  // of the steps that measured exposed communication
     void add(const StepRecord& record, double keep);
   };
   Progress progress(const StepRecord& record) const;

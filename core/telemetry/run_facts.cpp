@@ -36,8 +36,9 @@ Json places_json(const std::vector<RankPlace>& places) {
 }
 
 /// What a GPU backend fills.
-Json gpu_json() {
+Json gpu_json(const RunFacts& facts) {
   Json json;
+  json["name"] = or_null(facts.gpu);
   for (const char* name : {"gpus", "driver", "cuda", "cudnn", "nccl", "topology", "peer_access", "link_class",
                            "nccl_transport", "clocks", "power_cap_w", "processes_on_gpus"})
     json[name] = nullptr;
@@ -65,7 +66,7 @@ Json environment_json(const RunFacts& facts, const Environment& e) {
           {"comm_backend", or_null(facts.backend)},
           {"mpi", or_null(facts.mpi_version)},
           {"ranks", places_json(facts.places)},
-          {"gpu", gpu_json()},
+          {"gpu", gpu_json(facts)},
           {"variables", Json(e.variables)},
           {"nccl_conf", std::move(nccl_conf)}};
 }
@@ -79,6 +80,9 @@ std::string run_json(const RunFacts& f, const Environment& environment) {
       {"arguments", f.arguments},
       {"tandem", {{"version", f.version}, {"git", f.git}}},
       {"model", {{"name", f.model}, {"parameters", f.parameters}, {"bytes", f.parameter_bytes}}},
+      {"model_flop", f.model_flop},
+      {"peak_flops", or_null(f.peak_flops)},
+      {"product_flops", or_null(f.product_flops)},
       {"dtype", f.dtype},
       {"optimizer", f.optimizer},
       {"data", or_null(f.data)},

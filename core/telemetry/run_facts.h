@@ -37,11 +37,16 @@ struct RunFacts {
   std::vector<std::string> injected = {};                      ///< Faults::describe()
   std::optional<double> probe_overhead = {};                   ///< a share of the step
 
+  double model_flop = 0;                     ///< of a token, or of a sample where there are none
+  std::optional<double> peak_flops = {};     ///< of rank 0's device, by its maker
+  std::optional<double> product_flops = {};  ///< the same as measured by a large matrix product
+
   std::vector<std::string> arguments = {};                ///< the command line
   std::map<std::string, std::string> config = {};         ///< every option in force, defaults too
   std::string version = {}, git = {};                     ///< tandem::version::kNumber, kGit
   std::string compiler = {}, build_type = {}, arch = {};  ///< tandem::version::kCompiler, kBuildType, kArch
   std::string backend = {}, mpi_version = {};             ///< Communicator::backend(), World::mpi_version()
+  std::string gpu = {};                                   ///< rank 0's; empty on the CPU
   std::vector<RankPlace> places = {};                     ///< by rank
   std::string started = {};                               ///< local date and time, ISO 8601
 };

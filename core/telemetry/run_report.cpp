@@ -34,12 +34,23 @@ void write_times(const Summary& s, const ReportFacts& facts, Lines out) {
   fmt::format_to(out, "\n");
 }
 
+/// How much of the device is used: of what its maker promises, and of what it does in a large matrix product.
+void write_utilisation(const Summary& s, const ReportFacts& facts, Lines out) {
+  const double rate = s.tokens_per_s.value_or(s.samples_per_s) / facts.ranks * facts.model_flop;
+  if (facts.peak_flops)
+    fmt::format_to(out, "  utilisation  {:.1f} TFLOP/s of the model a GPU: MFU {:.1f}% of {:.0f}",
+                   rate * 1e-12, 100 * rate / *facts.peak_flops, *facts.peak_flops * 1e-12);
+  if (facts.peak_flops && facts.product_flops)
+    fmt::format_to(out, ", {:.1f}% of the {:.0f} that it reaches in a large product",
+                   100 * rate / *facts.product_flops, *facts.product_flops * 1e-12);
+  if (facts.peak_flops) fmt::format_to(out, "\n");
+}
+
 /// A line per part of the step, with its share as a bar.
 void write_shares(const Summary& s, const ReportFacts& facts, Lines out) {
   const std::pair<const char*, std::optional<double>> parts[] = {
-      {"data", s.data_wait_ms},      {"forward", s.forward_ms},
-      {"backward", s.backward_ms},   {"exposed comm", s.exposed_comm_ms},
-      {"optimizer", s.optimizer_ms}, {"rest (host)", s.host_ms}};
+      {"data", s.data_bubble_ms},          {"forward", s.forward_ms},     {"backward", s.backward_ms},
+      {"exposed comm", s.exposed_comm_ms}, {"optimizer", s.optimizer_ms}, {"rest (host)", s.host_ms}};
   if (!s.forward_ms) return;  // --probe off
   const double whole = s.ranks.at(static_cast<std::size_t>(s.slowest_rank)).step_ms;
   fmt::format_to(out, "  where it went{}\n",
@@ -50,8 +61,8 @@ void write_shares(const Summary& s, const ReportFacts& facts, Lines out) {
                      bar(*ms / whole, facts.utf8));
 }
 
-void write_communication(const Summary& s, Lines out) {
-  if (s.overlap_ratio && s.comm_busy_ms && s.exposed_comm_ms)
+void write_communication(const Summary& s, const ReportFacts& facts, Lines out) {
+  if (facts.ranks > 1 && s.overlap_ratio && s.comm_busy_ms && s.exposed_comm_ms)
     // Waits can exceed the collectives: a tiny one is over before the comm thread has woken up.
     fmt::format_to(out, "  overlap      {}: {:.2f} ms of communication, {:.2f} ms exposed\n",
                    *s.overlap_ratio < 0 ? "none" : fmt::format("{:.0f}%", 100 * *s.overlap_ratio),
@@ -96,8 +107,9 @@ std::string run_report(const Summary& s, const ReportFacts& facts) {
   const Lines out(text);
   if (s.window) {
     write_times(s, facts, out);
+    write_utilisation(s, facts, out);
     write_shares(s, facts, out);
-    write_communication(s, out);
+    write_communication(s, facts, out);
     if (!s.steady) fmt::format_to(out, "  not steady   {}\n", s.not_steady_because);
   } else {
     fmt::format_to(out, "No figures: {}\n", s.not_steady_because);

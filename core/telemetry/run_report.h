@@ -16,6 +16,8 @@ struct ReportFacts {
   std::string folder = {};           ///< of the logs
   std::string scaling_command = {};  ///< gives the scaling efficiency of what has just run
   bool utf8 = false;                 ///< as ConsoleStyle
+  double model_flop = 0;             ///< as RunFacts
+  std::optional<double> peak_flops = {}, product_flops = {};
 };
 
 /// What a run's end says: the stable window's step times, throughput, where the time went, and what to do

@@ -20,6 +20,13 @@ void StepMarks::clear() {
   reductions_.clear();
   std::fill(latest_.begin(), latest_.end(), kNone);
   phase_.reset();
+  replaying_ = false;
+  data_wait_us_ = 0;
+}
+
+void StepMarks::replay() {
+  replaying_ = true;
+  next_phase_ = 0;
   data_wait_us_ = 0;
 }
 
@@ -34,16 +41,29 @@ void StepMarks::reserve(const StepMarks& other) {
 
 void StepMarks::enter_phase(Phase phase) {
   require(!phase_, "a phase within a phase");
+  require(!replaying_ || phase == Phase::data, "a replayed step enters its data phases alone");
   phase_ = phase;
-  phases_.push_back({phase, mark(context_->compute()), kNone});
+  if (replaying_)
+    context_->compute().mark(marks_[next_data_phase().start]);
+  else
+    phases_.push_back({phase, mark(context_->compute()), kNone});
   if (phase == Phase::data) data_wait_since_ = Clock::now();
 }
 
 void StepMarks::leave_phase() {
   if (phase_ == Phase::data)
     data_wait_us_ += std::chrono::duration<double, std::micro>(Clock::now() - data_wait_since_).count();
-  phases_.back().end = mark(context_->compute());
+  if (replaying_)
+    context_->compute().mark(marks_[phases_[next_phase_++].end]);
+  else
+    phases_.back().end = mark(context_->compute());
   phase_.reset();
+}
+
+/// The data phase that is passed again next.
+StepMarks::PhaseMarks& StepMarks::next_data_phase() {
+  while (phases_.at(next_phase_).phase != Phase::data) ++next_phase_;
+  return phases_[next_phase_];
 }
 
 void StepMarks::bucket_applied(int bucket) {

@@ -24,6 +24,10 @@ class StepMarks {
   ~StepMarks();
 
   void clear();
+  /// Instead of clear(), for a step that replays a graph into which the marks of the step before were
+  /// captured: it passes the same places again, and all but Phase::data, which lies outside of graphs, is the
+  /// graph's affair.
+  void replay();
   /// Room for as much as `other` holds.
   void reserve(const StepMarks& other);
 
@@ -67,6 +71,7 @@ class StepMarks {
   };
 
   Mark mark(Stream& stream);
+  PhaseMarks& next_data_phase();
   void pass(int bucket, Mark Reduction::*stage, Stream& stream);
   Reduction* latest(int bucket);
 
@@ -78,6 +83,8 @@ class StepMarks {
   std::vector<Reduction> reductions_;
   std::vector<int> latest_;  // by bucket: its latest in reductions_, or kNone
   std::optional<Phase> phase_;
+  bool replaying_ = false;
+  std::size_t next_phase_ = 0;  // of phases_, when replaying: those before it have been passed again
   Clock::time_point data_wait_since_;
   double data_wait_us_ = 0;
   // Scratch of read_…().

@@ -25,11 +25,14 @@ void reset(StepRecord& record) {
 }  // namespace
 
 StepTimer::StepTimer(Context& context, Probe probe, std::vector<std::int64_t> bucket_bytes,
-                     std::function<void(const StepRecord&)> on_record)
+                     std::function<void(const StepRecord&)> on_record, CapturedSteps captured)
     : context_(context),
       probe_(probe),
+      captured_(captured),
       bucket_bytes_(std::move(bucket_bytes)),
-      on_record_(std::move(on_record)) {
+      on_record_(std::move(on_record)),
+      captured_marks_(context, bucket_bytes_.size()) {
+  require(captured.every >= kLeastEvery, "captured steps measured every {} steps", captured.every);
   // Two more than wait: the current step's, and the one at whose end the oldest starts.
   for (int i = 0; i < kInFlight + 2; ++i)
     slots_.push_back({.own_start = context_.make_time_mark(),
@@ -47,25 +50,34 @@ void StepTimer::start_step(std::int64_t step) {
   }
   reset(next.record);
   next.record.step = step;
-  next.marks.clear();
   next.timed = false;
+  next.measured = to_measure(step);
+  if (next.measured && captured_marks_placed_)
+    captured_marks_.replay();
+  else
+    next.marks.clear();
   current_ = &next;
 }
 
+bool StepTimer::to_measure(std::int64_t step) const {
+  if (probe_ == Probe::off || !captured_.on) return probe_ != Probe::off;
+  return step >= captured_.first && (step - captured_.first) % captured_.every == 0;
+}
+
 void StepTimer::end_step(const StepFacts& facts) {
-  require(current_ && !current_->marks.phase(), "a step ended that had not started, or within a phase");
+  require(current_ && !marks_of(*current_).phase(), "a step ended that had not started, or within a phase");
   context_.compute().mark(current_->end);
   StepRecord& record = current_->record;
   record.samples = facts.samples;
   record.tokens = facts.tokens;
   record.lr = facts.lr;
-  record.loss_scale = facts.loss_scale;
   record.loss = facts.loss;
   record.grad_norm = facts.grad_norm;
   current_->loss_follows = facts.loss_follows;
   last_step_ = record.step;
 
   std::unique_lock lock(mutex_);
+  if (captured_.on && current_->measured) captured_marks_placed_ = true;
   reserve_alike();
   current_ = nullptr;
   ++ended_;
@@ -76,13 +88,15 @@ void StepTimer::end_step(const StepFacts& facts) {
   make_room(lock);
 }
 
-void StepTimer::set_loss(std::int64_t step, double loss, std::optional<double> grad_norm) {
+void StepTimer::set_loss(std::int64_t step, double loss, std::optional<double> grad_norm,
+                         std::optional<double> loss_scale) {
   std::lock_guard lock(mutex_);
   for (int i = 0; i < ended_; ++i) {
     Slot& candidate = slot(i);
     if (candidate.record.step != step) continue;
     candidate.record.loss = loss;
     if (grad_norm) candidate.record.grad_norm = grad_norm;
+    if (loss_scale) candidate.record.loss_scale = loss_scale;
     candidate.loss_follows = false;
   }
   time_ended_steps();
@@ -121,35 +135,35 @@ void StepTimer::collect_rest() {
 
 void StepTimer::enter_phase(Phase phase) {
   require(current_, "a phase outside of a step");
-  if (measures(Probe::step)) current_->marks.enter_phase(phase);
+  if (measures(Probe::step)) marks_of(*current_).enter_phase(phase);
 }
 
 void StepTimer::leave_phase() {
-  if (measures(Probe::step)) current_->marks.leave_phase();
+  if (measures(Probe::step)) marks_of(*current_).leave_phase();
 }
 
 void StepTimer::bucket_ready(int bucket, Stream& compute) {
-  if (measures(Probe::bucket)) current_->marks.bucket_ready(bucket, compute);
+  if (measures(Probe::bucket)) marks_of(*current_).bucket_ready(bucket, compute);
 }
 
 void StepTimer::bucket_start(int bucket, Stream& comm) {
-  if (measures(Probe::bucket)) current_->marks.bucket_start(bucket, comm);
+  if (measures(Probe::bucket)) marks_of(*current_).bucket_start(bucket, comm);
 }
 
 void StepTimer::bucket_end(int bucket, Stream& comm) {
-  if (measures(Probe::bucket)) current_->marks.bucket_end(bucket, comm);
+  if (measures(Probe::bucket)) marks_of(*current_).bucket_end(bucket, comm);
 }
 
 void StepTimer::bucket_applied(int bucket) {
-  if (measures(Probe::bucket)) current_->marks.bucket_applied(bucket);
+  if (measures(Probe::bucket)) marks_of(*current_).bucket_applied(bucket);
 }
 
 void StepTimer::wait_start(int bucket, Stream& compute) {
-  if (measures(Probe::step)) current_->marks.wait_start(bucket, compute);
+  if (measures(Probe::step)) marks_of(*current_).wait_start(bucket, compute);
 }
 
 void StepTimer::wait_end(int bucket, Stream& compute) {
-  if (measures(Probe::step)) current_->marks.wait_end(bucket, compute);
+  if (measures(Probe::step)) marks_of(*current_).wait_end(bucket, compute);
 }
 
 /// Where the step after the last that ended goes: the same slot however many of those are handed over
@@ -172,7 +186,8 @@ void StepTimer::time_ended_steps() {
   for (int i = 0; i < ended_; ++i) {
     Slot& ended = slot(i);
     if (ended.timed) continue;
-    if (!ended.end.reached() || !ended.marks.reached()) return;
+    // In this order: until then a captured mark tells of the replay before.
+    if (!ended.end.reached() || (ended.measured && !marks_of(ended).reached())) return;
     read_times(ended);
     ended.timed = true;
   }
@@ -184,10 +199,10 @@ void StepTimer::read_times(Slot& slot) {
   record.start_ms = clock_ms_ + slot.gap_us * 1e-3;
   record.step_ms = slot.end.us_since(start) * 1e-3;
   clock_ms_ = record.start_ms + record.step_ms;
-  if (probe_ == Probe::off) return;
-  slot.marks.read_phases(start, record);
+  if (!slot.measured) return;
+  marks_of(slot).read_phases(start, record);
   if (context_.device().kind == DeviceKind::cpu) account_host(record);
-  if (probe_ == Probe::bucket) slot.marks.read_buckets(start, bucket_bytes_, record);
+  if (probe_ == Probe::bucket) marks_of(slot).read_buckets(start, bucket_bytes_, record);
 }
 
 /// Hands over the oldest steps as long as they are complete.
@@ -218,8 +233,8 @@ void StepTimer::make_room(std::unique_lock<std::mutex>& lock) {
 void StepTimer::reserve_alike() {
   for (Slot& slot : slots_) {
     slot.marks.reserve(current_->marks);
-    slot.record.phases.reserve(current_->marks.phases());
-    slot.record.buckets.reserve(current_->marks.reductions());
+    slot.record.phases.reserve(marks_of(*current_).phases());
+    slot.record.buckets.reserve(marks_of(*current_).reductions());
   }
 }
 

@@ -17,10 +17,18 @@ namespace tandem {
 /// --probe: nothing but the step's ends; phases and waits too; buckets too.
 enum class Probe { off, step, bucket };
 
+/// Where a GPU replays a step as graphs, its marks lie in a graph of their own, which some steps replay in
+/// place of the plain one: the phases and buckets of the others are unmeasured.
+struct CapturedSteps {
+  bool on = false;
+  std::int64_t every = 10;  ///< from one measured step to the next, at least StepTimer::kLeastEvery
+  std::int64_t first = 2;   ///< the first measured step: by then libraries have set up what they need
+};
+
 /// What the training loop knows of a step when it ends.
 struct StepFacts {
   std::int64_t samples = 0, tokens = 0;  ///< of this rank
-  std::optional<double> lr = {}, loss_scale = {};
+  std::optional<double> lr = {};
   std::optional<double> loss = {}, grad_norm = {};
   bool loss_follows = false;  ///< the loss is still on its way: set_loss() will bring it
 };
@@ -42,17 +50,22 @@ class StepTimer final : public CommObserver {
  public:
   /// Ended steps that may wait for marks or loss. With one more, the oldest is handed over as it is.
   static constexpr int kInFlight = 8;
+  /// A captured step's marks have been read when a step this much later records them anew.
+  static constexpr std::int64_t kLeastEvery = kInFlight + 2;
 
   /// `bucket_bytes`: one entry per bucket. `on_record` gets every finished step, in order, on the thread that
   /// calls end_step(), set_loss(), event() or collect_rest(); it must not call the timer.
   StepTimer(Context& context, Probe probe, std::vector<std::int64_t> bucket_bytes,
-            std::function<void(const StepRecord&)> on_record);
+            std::function<void(const StepRecord&)> on_record, CapturedSteps captured = {});
 
   /// Step k starts where step k − 1 ended, unless event() came between.
   void start_step(std::int64_t step);
   void end_step(const StepFacts& facts);
-  /// Brings the loss, and the gradient norm where there is one, of a step that ended with `loss_follows`.
-  void set_loss(std::int64_t step, double loss, std::optional<double> grad_norm = {});
+  /// Whether the current step's phases or buckets are measured.
+  bool measuring() const { return current_ && current_->measured; }
+  /// Brings the loss, and what else there is, of a step that ended with `loss_follows`.
+  void set_loss(std::int64_t step, double loss, std::optional<double> grad_norm = {},
+                std::optional<double> loss_scale = {});
 
   /// RAII: from here to the end of the returned object's life the compute stream is in `phase`. Phases do not
   /// nest. All are measured by when the compute stream gets there; Phase::data also by the host's clock
@@ -94,12 +107,14 @@ class StepTimer final : public CommObserver {
     TimeMark own_start, end;
     bool has_own_start = false;
     double gap_us = 0;  // from the previous step's end to this one's start
-    StepMarks marks;
+    StepMarks marks;    // unused where steps are captured: captured_marks_ are
     StepRecord record;
-    bool loss_follows = false, timed = false;
+    bool loss_follows = false, timed = false, measured = false;
   };
 
-  bool measures(Probe least) const { return current_ && probe_ >= least; }
+  bool measures(Probe least) const { return measuring() && probe_ >= least; }
+  bool to_measure(std::int64_t step) const;
+  StepMarks& marks_of(Slot& slot) { return captured_.on ? captured_marks_ : slot.marks; }
   void enter_phase(Phase phase);
   void leave_phase();
 
@@ -114,6 +129,7 @@ class StepTimer final : public CommObserver {
 
   Context& context_;
   const Probe probe_;
+  const CapturedSteps captured_;
   const std::vector<std::int64_t> bucket_bytes_;
   const std::function<void(const StepRecord&)> on_record_;
 
@@ -122,6 +138,8 @@ class StepTimer final : public CommObserver {
   int oldest_ = 0, ended_ = 0;  // slots [oldest, oldest + ended) of the ring have ended, the next is current
   double clock_ms_ = 0;         // end of the last step that was timed
 
+  StepMarks captured_marks_;
+  bool captured_marks_placed_ = false;     // a measured step has been captured
   Slot* current_ = nullptr;                // null between steps
   std::optional<std::int64_t> last_step_;  // that ended
 };

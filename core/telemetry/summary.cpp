@@ -25,27 +25,39 @@ double wall_ms(Steps steps) {
   return sum;
 }
 
-/// Mean over the steps of an optional field; empty unless every step has it.
+/// Mean of `value` over the steps in which it was measured; empty where it never was.
+template <class F>
+std::optional<double> mean_where_measured(Steps steps, F value) {
+  double sum = 0, count = 0;
+  for (const StepRecord& step : steps)
+    if (const std::optional<double> measured = value(step)) {
+      sum += *measured;
+      ++count;
+    }
+  return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
 std::optional<double> mean_of(Steps steps, std::optional<double> StepRecord::*field) {
-  double sum = 0;
-  for (const auto& s : steps) {
-    if (!(s.*field)) return std::nullopt;
-    sum += *(s.*field);
-  }
-  return sum / static_cast<double>(steps.size());
+  return mean_where_measured(steps, [&](const StepRecord& step) { return step.*field; });
+}
+
+/// What the other ranks may have to wait for.
+std::optional<double> work_ms(const StepRecord& step) {
+  return step.exposed_comm_ms ? std::optional(step.step_ms - *step.exposed_comm_ms) : std::nullopt;
 }
 
 RankSummary rank_summary(Steps steps) {
   RankSummary rank;
   rank.step_ms = wall_ms(steps) / static_cast<double>(steps.size());
   rank.data_wait_ms = mean_of(steps, &StepRecord::data_wait_ms);
+  rank.data_bubble_ms = mean_of(steps, &StepRecord::data_bubble_ms);
   rank.forward_ms = mean_of(steps, &StepRecord::forward_ms);
   rank.backward_ms = mean_of(steps, &StepRecord::backward_ms);
   rank.comm_busy_ms = mean_of(steps, &StepRecord::comm_busy_ms);
   rank.exposed_comm_ms = mean_of(steps, &StepRecord::exposed_comm_ms);
   rank.optimizer_ms = mean_of(steps, &StepRecord::optimizer_ms);
   rank.host_ms = mean_of(steps, &StepRecord::host_ms);
-  if (rank.exposed_comm_ms) rank.work_ms = rank.step_ms - *rank.exposed_comm_ms;
+  rank.work_ms = mean_where_measured(steps, work_ms);
   return rank;
 }
 
@@ -106,18 +118,19 @@ void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
   const double base = of.size() == 2 ? std::min(work[0], work[1]) : quantile(work, 0.5);
   summary.skew = (work[slowest] - base) / base;
 
-  std::size_t last_in = 0;
-  for (std::size_t k = 0; k < ranks[0].size(); ++k)
-    if (rank_of_most(of.size(), [&](std::size_t r) {
-          return ranks[r][k].step_ms - *ranks[r][k].exposed_comm_ms;
-        }) == slowest)
-      ++last_in;
-  summary.slowest_share = static_cast<double>(last_in) / static_cast<double>(ranks[0].size());
+  double last_in = 0, measured = 0;
+  for (std::size_t k = 0; k < ranks[0].size(); ++k) {
+    if (std::any_of(ranks.begin(), ranks.end(), [&](Steps steps) { return !work_ms(steps[k]); })) continue;
+    ++measured;
+    if (rank_of_most(of.size(), [&](std::size_t r) { return *work_ms(ranks[r][k]); }) == slowest) ++last_in;
+  }
+  if (measured > 0) summary.slowest_share = last_in / measured;
 }
 
 void add_phases(Summary& summary) {
   const RankSummary& rank = summary.ranks[static_cast<std::size_t>(summary.slowest_rank)];
   summary.data_wait_ms = rank.data_wait_ms;
+  summary.data_bubble_ms = rank.data_bubble_ms;
   summary.forward_ms = rank.forward_ms;
   summary.backward_ms = rank.backward_ms;
   summary.comm_busy_ms = rank.comm_busy_ms;

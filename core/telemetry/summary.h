@@ -20,12 +20,13 @@ struct BucketSummary {
   std::optional<double> busbw_gb_s;  ///< transfer_ms as bus bandwidth, 10^9 bytes/s; null under 20 µs
 };
 
-/// One rank's means over the window, in milliseconds a step.
+/// One rank's means over the window, in milliseconds a step; what not every step measures (--probe-every),
+/// over those that do.
 struct RankSummary {
   double step_ms = 0;
   std::optional<double> work_ms;  ///< step − exposed communication: what the others may have to wait for
-  std::optional<double> data_wait_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms, optimizer_ms,
-      host_ms;
+  std::optional<double> data_wait_ms, data_bubble_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms,
+      optimizer_ms, host_ms;
 };
 
 /// A run's figures over its stable window, over all ranks (docs/measuring.md). One function computes them,
@@ -44,8 +45,8 @@ struct Summary {
   /// The rank with the most work_ms (with the longest wall time, where that was not measured). The means that
   /// follow are this rank's: what it spends, all wait for.
   int slowest_rank = 0;
-  std::optional<double> data_wait_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms, optimizer_ms,
-      host_ms;
+  std::optional<double> data_wait_ms, data_bubble_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms,
+      optimizer_ms, host_ms;
   std::optional<double> overlap_ratio;  ///< 1 − exposed / comm busy
   std::optional<double> skew;           ///< (max − median)/median of work_ms; two ranks: (max − min)/min
   std::optional<double> slowest_share;  ///< share of steps in which slowest_rank had the most work

@@ -32,6 +32,7 @@ Json bucket(const BucketSummary& b) {
 template <class T>
 void add_phases(Json& json, const T& of) {
   json["data_wait_ms"] = number(of.data_wait_ms);
+  json["data_bubble_ms"] = number(of.data_bubble_ms);
   json["forward_ms"] = number(of.forward_ms);
   json["backward_ms"] = number(of.backward_ms);
   json["comm_busy_ms"] = number(of.comm_busy_ms);

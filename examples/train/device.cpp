@@ -34,12 +34,12 @@ ChosenDevice choose_device(const Options& o, const Place& place) {
 }
 
 DType compute_dtype(const Options& o) {
-  return o.precision == "bf16" ? DType::bf16 : DType::f32;
+  return o.precision == "bf16" ? DType::bf16 : o.precision == "fp16" ? DType::f16 : DType::f32;
 }
 
 DType gradient_dtype(const Options& o) {
   if (o.grad_dtype.empty()) return o.accumulate > 1 ? DType::f32 : compute_dtype(o);
-  return o.grad_dtype == "bf16" ? DType::bf16 : DType::f32;
+  return o.grad_dtype == "fp32" ? DType::f32 : compute_dtype(o);
 }
 
 }  // namespace tandem::train

@@ -1,5 +1,7 @@
 #include "examples/train/feedback.h"
 
+#include <utility>
+
 #include "core/tensor/copy.h"
 
 namespace tandem::train {
@@ -19,7 +21,8 @@ StepFeedback::StepFeedback(Context& context, Communicator& communicator, bool co
   }
 }
 
-void StepFeedback::send(std::int64_t step, const Tensor& loss_share, const Tensor& norm, bool stop) {
+void StepFeedback::send(std::int64_t step, const Tensor& loss_share, const Tensor& norm,
+                        const Tensor& loss_scale, bool stop) {
   Slot& s = slot(step);
   Stream &compute = context_->compute(), &comm = context_->comm();
   *s.host_stop.as<double>() = stop ? 1.0 : 0.0;
@@ -27,6 +30,8 @@ void StepFeedback::send(std::int64_t step, const Tensor& loss_share, const Tenso
   copy(compute, s.host_stop, s.values.slice(kStop, 1));
   s.has_norm = static_cast<bool>(norm);
   if (norm) copy(compute, norm, s.values.slice(kNorm, 1));
+  s.has_scale = static_cast<bool>(loss_scale);
+  if (loss_scale) copy(compute, loss_scale, s.values.slice(kScale, 1));
   compute.record(s.written);
 
   comm.wait(s.written);
@@ -39,9 +44,10 @@ StepFeedback::Result StepFeedback::receive(std::int64_t step) {
   Slot& s = slot(step);
   s.done.synchronize();
   const auto* value = s.host_values.as<double>();
-  return {.loss = value[kLoss],
-          .norm = s.has_norm ? std::optional(value[kNorm]) : std::nullopt,
-          .stop = value[kStop] > 0};
+  Result result{.loss = value[kLoss], .norm = {}, .loss_scale = {}, .stop = value[kStop] > 0};
+  if (s.has_norm) result.norm = value[kNorm];
+  if (s.has_scale) result.loss_scale = std::exchange(loss_scale_, value[kScale]);
+  return result;
 }
 
 }  // namespace tandem::train

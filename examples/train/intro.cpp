@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/telemetry/faults.h"
 #include "core/telemetry/gather.h"
+#include "core/telemetry/peak_rate.h"
 #include "core/telemetry/run_report.h"
 #include "examples/train/device.h"
 #include "tandem_version.h"
@@ -122,6 +123,11 @@ RunFacts gather_facts(Context& context, World& world, const Setup& setup, const 
   facts.compiler = version::kCompiler;
   facts.build_type = version::kBuildType;
   facts.arch = version::kArch;
+  facts.model_flop = model_flop(setup.config);
+  if (context.device().kind == DeviceKind::cuda) {
+    facts.gpu = context.device_name();
+    facts.peak_flops = peak_flops(facts.gpu, o.precision);
+  }
   facts.backend = world.comm().backend();
   facts.mpi_version = world.mpi_version();
   facts.places = gather_places(context, world);

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "core/base/error.h"
+#include "core/telemetry/step_timer.h"
 #include "tandem_version.h"
 
 namespace tandem::train {
@@ -36,6 +37,9 @@ void add_model(CLI::App& app, Options& o) {
   group(
       app.add_option("--vocab", o.vocab, "gpt: number of token ids (default: the preset's; bytes need 256)"));
   group(app.add_option("--seq", o.seq, "gpt: tokens per sample, T (default: the preset's)"));
+  group(app.add_option("--recompute", o.recompute,
+                       "gpt: what backward computes once more to save memory: none, gelu or block")
+            ->capture_default_str());
 }
 
 void add_data(CLI::App& app, Options& o) {
@@ -116,6 +120,9 @@ void add_measuring(CLI::App& app, Options& o) {
   group(app.add_option("--probe", o.probe,
                        "what a step times: off, step (phases) or bucket (phases and buckets)")
             ->capture_default_str());
+  group(app.add_option("--probe-every", o.probe_every,
+                       "where steps run as graphs of the GPU: time the inside of every N-th")
+            ->capture_default_str());
   group(app.add_option("--explain-step", o.explain_step,
                        "print this step's story on each rank (needs --probe bucket)"));
   group(app.add_option("--inject", o.inject,
@@ -125,17 +132,25 @@ void add_measuring(CLI::App& app, Options& o) {
 void add_machine(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Machine"); };
   group(app.add_option("--device", o.device, "auto, cpu or cuda")->capture_default_str());
-  group(
-      app.add_option("--precision", o.precision, "fp32; on a GPU also tf32, or bf16 with fp32 master weights")
-          ->capture_default_str());
-  group(app.add_option("--grad-dtype", o.grad_dtype,
-                       "of gradients, and of what is reduced: fp32 or bf16; default: as --precision, and "
-                       "fp32 with --accumulate above 1"));
   group(app.add_option(
-               "--cuda-graph", o.cuda_graph,
-               "a step as one graph of the GPU: on, off, or auto: where nobody looks inside (--probe off); a "
-               "captured step runs no host code, so its phases and buckets are not timed")
+               "--precision", o.precision,
+               "fp32; on a GPU also tf32, or with fp32 master weights bf16, or fp16 and a dynamic loss scale")
             ->capture_default_str());
+  group(
+      app.add_option("--grad-dtype", o.grad_dtype,
+                     "of gradients, and of what is reduced: fp32, bf16 or fp16; default: as --precision, and "
+                     "fp32 with --accumulate above 1"));
+  group(
+      app.add_option(
+             "--cuda-graph", o.cuda_graph,
+             "a step as one graph of the GPU, replayed by one call: on, off (to look inside: a graph runs no "
+             "host code), or auto: on")
+          ->capture_default_str());
+  group(
+      app.add_option(
+             "--algorithm-cache", o.algorithm_cache,
+             "on a GPU: file of the products' algorithms, timed once: auto (in ~/.cache/tandem), off or PATH")
+          ->capture_default_str());
   group(app.add_flag("--deterministic", o.deterministic, "same options, same bits (on the CPU always so)"));
   auto* ranks =
       group(app.add_option("--ranks", o.ranks, "start N ranks under mpirun, with the settings it needs"));
@@ -190,6 +205,7 @@ void check_numbers(const Options& o) {
   whole("--accumulate", o.accumulate, 1, 1'000'000);
   whole("--log-every", o.log_every, 1);
   whole("--explain-step", o.explain_step, 0);
+  whole("--probe-every", o.probe_every, StepTimer::kLeastEvery);
   whole("--ranks", o.ranks, 1, 4096);
   whole("--threads", o.threads, 1, 256);
   whole("--compute-threads", o.compute_threads, 1, 1024);
@@ -204,6 +220,7 @@ void check_numbers(const Options& o) {
 
 void check_choices(const Options& o) {
   one_of("--activation", o.activation, {"relu", "gelu"});
+  one_of("--recompute", o.recompute, {"none", "gelu", "block"});
   one_of("--tail", o.tail, {"pad", "drop"});
   one_of("--optimizer", o.optimizer, {"adamw", "sgd"});
   one_of("--schedule", o.schedule, {"constant", "linear", "cosine"});
@@ -218,12 +235,10 @@ void check_choices(const Options& o) {
   if (o.threads && o.precision != "fp32")
     throw UsageError("--threads and --precision {}: ranks as threads compute on the CPU, in fp32",
                      o.precision);
-  if (o.precision == "fp16")
-    throw UsageError("--precision fp16: it needs a loss scale, which this version does not have; use bf16");
-  if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16"});
-  if (o.grad_dtype == "bf16" && o.accumulate > 1)
-    throw UsageError("--grad-dtype bf16 and --accumulate {}: micro-batches accumulate in fp32; leave one out",
-                     o.accumulate);
+  if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16", "fp16"});
+  if (!o.grad_dtype.empty() && o.grad_dtype != "fp32" && o.accumulate > 1)
+    throw UsageError("--grad-dtype {} and --accumulate {}: micro-batches accumulate in fp32; leave one out",
+                     o.grad_dtype, o.accumulate);
   if (!o.grad_dtype.empty() && o.grad_dtype != "fp32" && o.grad_dtype != o.precision)
     throw UsageError("--grad-dtype {}: with --precision {} gradients are fp32", o.grad_dtype, o.precision);
 }
@@ -243,7 +258,7 @@ void check_together(const Options& o, Given given) {
   refuse("--no-ddp", "--sync-every-micro-batch", "without DDP nothing is reduced");
   refuse("--no-comm", "--sync-every-micro-batch", "nothing is communicated");
   const bool gpt = o.model.rfind("gpt", 0) == 0;
-  for (const char* option : {"--layers", "--width", "--heads", "--vocab", "--seq"})
+  for (const char* option : {"--layers", "--width", "--heads", "--vocab", "--seq", "--recompute"})
     if (!gpt && given(option))
       throw UsageError("{} belongs to the gpt models; mlp takes --mlp-sizes", option);
   for (const char* option : {"--mlp-sizes", "--activation"})
@@ -252,8 +267,6 @@ void check_together(const Options& o, Given given) {
     if (o.optimizer != "sgd" && given(option)) throw UsageError("{} belongs to --optimizer sgd", option);
   if (o.optimizer != "adamw" && given("--betas")) throw UsageError("--betas belongs to --optimizer adamw");
   if (o.nesterov && o.momentum == 0) throw UsageError("--nesterov needs --momentum above 0");
-  if (o.explain_step && o.cuda_graph == "on")
-    throw UsageError("--explain-step and --cuda-graph on: within a graph nothing is timed; leave one out");
   if (o.explain_step && o.probe != "bucket") throw UsageError("--explain-step needs --probe bucket");
   if (given("--val-data") && o.val_data.empty()) throw UsageError("--val-data is empty: give kind:path");
   if (given("--data") && o.data.empty()) throw UsageError("--data is empty: give kind:path");

@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::int64_t> mlp_sizes;
   std::string activation = "relu";
   std::optional<std::int64_t> layers, width, heads, vocab, seq;
+  std::string recompute = "none";
 
   // Data
   std::string data;  ///< kind:path; empty: the pinned text for gpt, synthetic for mlp
@@ -53,12 +54,13 @@ struct Options {
   std::string log_dir;
   std::int64_t log_every = 10, eval_every = 0;
   std::string window, probe = "bucket";
+  std::int64_t probe_every = 10;
   std::optional<std::int64_t> explain_step;
   std::vector<std::string> inject;
 
   // Machine
   std::string device = "auto", precision = "fp32", grad_dtype, bind = "auto";
-  std::string cuda_graph = "auto";
+  std::string cuda_graph = "auto", algorithm_cache = "auto";
   bool deterministic = false;
   std::optional<std::int64_t> ranks, threads;
   std::int64_t compute_threads = 1;

@@ -23,6 +23,10 @@ std::vector<std::int64_t> bucket_bytes(const RunFacts& facts) {
   return bytes;
 }
 
+std::optional<double> peak_seconds_per_unit(const RunFacts& facts) {
+  return facts.peak_flops ? std::optional(facts.model_flop / *facts.peak_flops) : std::nullopt;
+}
+
 StepHistory reserve_history(const Setup& setup, const RunFacts& facts, const std::optional<Window>& window) {
   const std::int64_t needed = std::max(kFullWindow.last, window ? window->last : 0) + 1;
   const auto micro_batches = static_cast<std::size_t>(setup.options.accumulate);
@@ -60,9 +64,14 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       style_(ConsoleStyle::of(stdout)),
       log_(folder_, world.rank()),
       console_(world.rank() == 0 ? stdout : nullptr, style_,
-               {.steps = setup.steps, .ranks = world.size(), .log_every = setup.options.log_every}),
+               {.steps = setup.steps,
+                .ranks = world.size(),
+                .log_every = setup.options.log_every,
+                .peak_seconds_per_unit = peak_seconds_per_unit(facts)}),
       history_(reserve_history(setup, facts, window_)),
-      timer_(context, setup.probe(context), bucket_bytes(facts), [this](const StepRecord& r) { record(r); }),
+      timer_(
+          context, setup.probe(), bucket_bytes(facts), [this](const StepRecord& r) { record(r); },
+          setup.captured_steps(context)),
       registration_(signals, [this] { return last_words(); }) {
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
 }
@@ -89,6 +98,16 @@ void Recorder::note(const std::string& kind, const std::string& text) {
   event.inside_step = true;
   event.text = text;
   log_.append(event);
+}
+
+void Recorder::skipped(std::int64_t step, double loss_scale) {
+  EventRecord event;
+  event.step = step;
+  event.kind = "skipped update";
+  event.inside_step = true;
+  event.text = fmt::format("gradients not finite with a loss scale of {}", loss_scale);
+  log_.append(event);
+  console_.print(fmt::format("step {}: update skipped, {}", step, event.text));
 }
 
 void Recorder::evaluated(const Evaluation& evaluation, bool classes) {
@@ -126,7 +145,10 @@ void Recorder::finish(std::uint64_t parameters_hash) {
                 .folder = std::filesystem::relative(folder_).string(),
                 .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
                                                std::max(2, world_.size()), setup_.measured_options()),
-                .utf8 = style_.utf8}));
+                .utf8 = style_.utf8,
+                .model_flop = facts_.model_flop,
+                .peak_flops = facts_.peak_flops,
+                .product_flops = facts_.product_flops}));
   console_.print(fmt::format("Parameters: hash {:016x}{}", parameters_hash,
                              world_.size() > 1 && facts_.communicate ? ", the same on all ranks" : ""));
 }

@@ -36,6 +36,8 @@ class Recorder {
   void event(const std::string& kind, const std::string& text = {}) { log_.append(timer_.event(kind, text)); }
   /// Notes something that takes no time of its own.
   void note(const std::string& kind, const std::string& text);
+  /// The gradients of that step were not finite: the loss scale shrank, nothing else changed.
+  void skipped(std::int64_t step, double loss_scale);
   void evaluated(const Evaluation& evaluation, bool classes);
 
   /// After the last step: writes summary.json and prints the report. Collective.

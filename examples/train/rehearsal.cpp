@@ -2,7 +2,9 @@
 
 #include "core/ops/tuning.h"
 #include "core/telemetry/gather.h"
+#include "core/telemetry/run_folder.h"
 #include "core/tensor/arena.h"
+#include "examples/train/algorithm_file.h"
 
 namespace tandem::train {
 
@@ -30,15 +32,31 @@ void run_step(Context& context, const Setup& setup, Replica& replica) {
   context.compute().synchronize();
 }
 
+/// Chooses an algorithm for each product that the cache file has none for.
+void choose_algorithms(Context& context, const Setup& setup, Replica& replica) {
+  const auto file = algorithm_file(setup.options.algorithm_cache, context.device_name());
+  const std::string known = read_algorithms(file);
+  try {
+    ops::use_algorithms(context, known);
+  } catch (const DataError& error) {
+    fmt::print("{} is not used and will be replaced: {}\n", file.string(), error.what());
+  }
+  ops::set_tuning(context, ops::Tuning::on);
+  run_step(context, setup, replica);
+  ops::set_tuning(context, ops::Tuning::off);
+  if (const std::string chosen = ops::tuned_algorithms(context); chosen != known)
+    write_algorithms(file, chosen);
+}
+
 }  // namespace
 
-void rehearse(Context& context, World& world, const Setup& setup, Replica& replica) {
+void rehearse(Context& context, World& world, const Setup& setup, Replica& replica,
+              const std::filesystem::path& folder) {
   if (context.device().kind == DeviceKind::cpu) return;
   if (setup.options.deterministic) return run_step(context, setup, replica);
   if (world.rank() == 0) {
-    ops::set_tuning(context, ops::Tuning::on);
-    run_step(context, setup, replica);
-    ops::set_tuning(context, ops::Tuning::off);
+    choose_algorithms(context, setup, replica);
+    write_text_file(folder / "algorithms.jsonl", ops::tuned_algorithms(context));
   }
   ops::use_algorithms(
       context, broadcast_text(ops::tuned_algorithms(context), world.comm().control(), context.control()));

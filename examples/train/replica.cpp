@@ -8,7 +8,7 @@ namespace tandem::train {
 
 namespace {
 
-BucketPlan plan_gradients(Context& context, Module& model, const Setup& setup) {
+BucketPlan plan_gradients(Module& model, const Setup& setup) {
   const ParameterList defined = model.parameters();
   const Options& o = setup.options;
   if (!o.ddp) return {.buckets = {}, .layout = ParameterLayout::in_order(defined)};
@@ -20,8 +20,8 @@ BucketPlan plan_gradients(Context& context, Module& model, const Setup& setup) {
   // The order does not depend on sizes: one sample will do, of one token for gpt.
   const TensorSpec full = setup.model_input();
   const TensorSpec one_sample{full.dtype, {1, setup.config.is_gpt() ? 1 : full.shape.last()}};
-  return BucketPlan::make(defined, trace_ready_order(context, model, one_sample), buckets,
-                          setup.sampler.ranks);
+  Context dry = Context::dry();
+  return BucketPlan::make(defined, trace_ready_order(dry, model, one_sample), buckets, setup.sampler.ranks);
 }
 
 MemoryTable count_memory(const Context& context, Module& model, const BucketPlan& plan, const Setup& setup) {
@@ -55,10 +55,10 @@ std::unique_ptr<Optimizer> make_optimizer(Context& context, ParameterStore& stor
 
 }  // namespace
 
-Blueprint::Blueprint(Context& context, const Setup& setup) : model(make_model(setup.config)) {
+Blueprint::Blueprint(const Context& context, const Setup& setup) : model(make_model(setup.config)) {
   model->set_input_gradient(false);
   for (Parameter* parameter : model->parameters()) parameter->dtype = compute_dtype(setup.options);
-  plan = plan_gradients(context, *model, setup);
+  plan = plan_gradients(*model, setup);
   memory = count_memory(context, *model, plan, setup);
 }
 
@@ -77,6 +77,9 @@ Replica::Replica(Context& context, const Setup& setup, Blueprint blueprint)
         model.plan(memory, input);
       }) {
   store.initialize(context, setup.options.seed);
+  if (compute_dtype(setup.options) != DType::f16) return;
+  loss_scale.emplace(context);
+  loss.set_scale(loss_scale->scale());
 }
 
 Tensor Replica::forward(Context& context, const Tensor& inputs) {

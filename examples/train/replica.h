@@ -23,9 +23,10 @@ struct MemoryTable {
   }
 };
 
-/// The model without memory, and the plan of its gradients. Enough for --dry-run.
+/// The model without memory, and the plan of its gradients. Enough for --dry-run, and for a model of any
+/// size.
 struct Blueprint {
-  Blueprint(Context& context, const Setup& setup);
+  Blueprint(const Context& context, const Setup& setup);
 
   std::unique_ptr<Module> model;
   BucketPlan plan;  ///< without DDP: no buckets, and a layout in definition order
@@ -40,6 +41,9 @@ class Replica {
   /// The model's output for a batch's inputs, brought to the type that the model computes in.
   Tensor forward(Context& context, const Tensor& inputs);
 
+  /// Whether a step's update needs the norm of all gradients first.
+  bool needs_norm(double clip) const { return clip > 0 || loss_scale; }
+
  private:
   Blueprint blueprint_;
 
@@ -50,6 +54,7 @@ class Replica {
   CrossEntropyLoss loss;
   std::unique_ptr<Optimizer> optimizer;
   GradientNorm gradient_norm;
+  std::optional<LossScale> loss_scale;  ///< where gradients are fp16 or come from it
 
  private:
   Tensor converted_;  // the inputs in the model's type, where the data's is another

@@ -3,6 +3,7 @@
 #include "dataloader/data_loader.h"
 #include "examples/train/device.h"
 #include "examples/train/paths.h"
+#include "examples/train/step_graphs.h"
 
 namespace tandem::train {
 
@@ -19,6 +20,8 @@ ModelConfig model_of(const Options& o) {
   overrides.heads = o.heads;
   overrides.vocabulary = o.vocab;
   overrides.sequence = o.seq;
+  if (o.recompute == "gelu") overrides.recompute = Recompute::gelu;
+  if (o.recompute == "block") overrides.recompute = Recompute::block;
   return model_config(o.model, overrides);
 }
 
@@ -70,13 +73,22 @@ TensorSpec Setup::model_input() const {
 }
 
 bool Setup::captured(const Context& context) const {
-  if (context.device().kind == DeviceKind::cpu) return false;
-  return options.cuda_graph == "on" || (options.cuda_graph == "auto" && options.probe == "off");
+  if (context.device().kind == DeviceKind::cpu || options.cuda_graph == "off") return false;
+  const bool explains_plain_step = options.explain_step && *options.explain_step < StepGraphs::kFirstMeasured;
+  return options.cuda_graph == "on" || !explains_plain_step;
 }
 
-Probe Setup::probe(const Context& context) const {
-  if (captured(context) || options.probe == "off") return Probe::off;
+Probe Setup::probe() const {
+  if (options.probe == "off") return Probe::off;
   return options.probe == "step" ? Probe::step : Probe::bucket;
+}
+
+CapturedSteps Setup::captured_steps(const Context& context) const {
+  CapturedSteps captured_steps{
+      .on = captured(context), .every = options.probe_every, .first = StepGraphs::kFirstMeasured};
+  if (options.explain_step && *options.explain_step >= captured_steps.first)
+    captured_steps.first += (*options.explain_step - captured_steps.first) % captured_steps.every;
+  return captured_steps;
 }
 
 Schedule Setup::schedule() const {

@@ -31,8 +31,9 @@ struct Setup {
   Schedule schedule() const;
   /// Whether steps run as graphs on that device (--cuda-graph).
   bool captured(const Context& context) const;
-  /// What is timed: nothing within a captured step.
-  Probe probe(const Context& context) const;
+  Probe probe() const;
+  /// Which steps are timed from within, where they run as graphs: every --probe-every-th, and --explain-step.
+  CapturedSteps captured_steps(const Context& context) const;
   /// The command line without what names this one run (ranks, log folder, …): what `tandem scaling` is given.
   std::string measured_options() const;
 };

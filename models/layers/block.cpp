@@ -1,5 +1,7 @@
 #include "models/layers/block.h"
 
+#include "core/ops/activation.h"
+
 namespace tandem {
 
 Block::Block(const std::string& name, std::int64_t width, std::int64_t heads, double stddev,
@@ -21,6 +23,19 @@ ParameterList Block::parameters() {
 }
 
 TensorSpec Block::plan(MemoryPlan& memory, const TensorSpec& input) {
+  y_ = memory.saved.allocate(input);
+  if (recompute_ == Recompute::block) {
+    // What lies above y_ is free again for the blocks to come: they are through with backward when this one
+    // computes it once more.
+    const auto inside = memory.saved.scope();
+    plan_inside(memory, input);
+  } else {
+    plan_inside(memory, input);
+  }
+  return input;
+}
+
+void Block::plan_inside(MemoryPlan& memory, const TensorSpec& input) {
   const auto temporaries = memory.scratch.scope();
   d_narrow_ = memory.scratch.allocate(input);
   {
@@ -34,23 +49,28 @@ TensorSpec Block::plan(MemoryPlan& memory, const TensorSpec& input) {
     const auto branch = memory.scratch.scope();
     const TensorSpec hidden = c_fc_.output(ln_2_.plan(memory, input));
     pre_gelu_ = memory.saved.allocate(hidden);
-    hidden_ = memory.saved.allocate(hidden);
+    hidden_ = (recompute_ == Recompute::none ? memory.saved : memory.scratch).allocate(hidden);
     d_hidden_ = memory.scratch.allocate(hidden);
-    y_ = memory.saved.allocate(input);
   }
-  return input;
 }
 
 Tensor Block::forward(Context& context, const Tensor& x) {
-  const Tensor qkv = c_attn_.forward(context, ln_1_.forward(context, x));
-  attn_c_proj_.forward_into(context, attention_.forward(context, qkv), /*addend=*/x, h_);
-
-  c_fc_.forward_gelu_into(context, ln_2_.forward(context, h_), pre_gelu_, hidden_);
+  x_ = x;
+  forward_inside(context, x);
   mlp_c_proj_.forward_into(context, hidden_, /*addend=*/h_, y_);
   return y_;
 }
 
+void Block::forward_inside(Context& context, const Tensor& x) {
+  const Tensor qkv = c_attn_.forward(context, ln_1_.forward(context, x));
+  attn_c_proj_.forward_into(context, attention_.forward(context, qkv), /*addend=*/x, h_);
+  c_fc_.forward_gelu_into(context, ln_2_.forward(context, h_), pre_gelu_, hidden_);
+}
+
 Tensor Block::backward(Context& context, const Tensor& d_stream, GradientSink& sink) {
+  if (recompute_ == Recompute::block) forward_inside(context, x_);
+  if (recompute_ == Recompute::gelu)
+    ops::activation_forward(context, ops::Activation::gelu, pre_gelu_, hidden_);
   mlp_c_proj_.backward_gelu_into(context, d_stream, pre_gelu_, d_hidden_, sink);
   c_fc_.backward_into(context, d_hidden_, d_narrow_, Write::assign, sink);
   ln_2_.backward_into(context, d_narrow_, d_stream, Write::add, sink);

@@ -8,6 +8,11 @@
 
 namespace tandem {
 
+/// What backward computes once more in place of keeping it from forward: nothing; the output of the GELU
+/// (4·width of a block's some 16·width values a token); or all of a block but its output, which leaves one
+/// block's memory for all.
+enum class Recompute { none, gelu, block };
+
 /// A pre-norm transformer block (GPT-2), x and y [B, T, width]:
 ///
 ///     h = x + attn.c_proj(attention(attn.c_attn(ln_1(x))))
@@ -21,12 +26,20 @@ class Block final : public Module {
   Block(const std::string& name, std::int64_t width, std::int64_t heads, double stddev,
         double residual_stddev);
 
+  /// Before plan(). What is computed once more has the same values, on a GPU up to the rounding of a GELU
+  /// (which forward fuses into its product).
+  void set_recompute(Recompute recompute) { recompute_ = recompute; }
+
   ParameterList parameters() override;
   TensorSpec plan(MemoryPlan& memory, const TensorSpec& input) override;
   Tensor forward(Context& context, const Tensor& x) override;
   Tensor backward(Context& context, const Tensor& dy, GradientSink& sink) override;
 
  private:
+  void plan_inside(MemoryPlan& memory, const TensorSpec& input);
+  /// All but the last product.
+  void forward_inside(Context& context, const Tensor& x);
+
   LayerNorm ln_1_;
   Linear c_attn_;  // width → 3·width
   CausalAttention attention_;
@@ -35,10 +48,13 @@ class Block final : public Module {
   Linear c_fc_;        // width → 4·width
   Linear mlp_c_proj_;  // 4·width → width
 
-  Tensor h_, y_;              // [B, T, width], saved
-  Tensor pre_gelu_, hidden_;  // [B, T, 4·width], saved: before and after the GELU
-  Tensor d_narrow_;           // [B, T, width], scratch: gradients of norm outputs and of attention's output
-  Tensor d_qkv_, d_hidden_;   // [B, T, 3·width], [B, T, 4·width], scratch
+  Recompute recompute_ = Recompute::none;
+  Tensor x_;      // [B, T, width], a view of the last input
+  Tensor h_, y_;  // [B, T, width], saved
+  Tensor pre_gelu_,
+      hidden_;       // [B, T, 4·width], saved: before and after the GELU; the latter scratch if recomputed
+  Tensor d_narrow_;  // [B, T, width], scratch: gradients of norm outputs and of attention's output
+  Tensor d_qkv_, d_hidden_;  // [B, T, 3·width], [B, T, 4·width], scratch
 };
 
 }  // namespace tandem

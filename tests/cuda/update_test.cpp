@@ -131,12 +131,48 @@ TEST_P(UpdateCuda, NormAndClippingFollowTheirTwin) {
   const auto gpu_scalars = bench_.upload(DType::f64, {ops::kScalars}, scalars);
   ops::gradient_norm(bench_.gpu, gpu_table_, gpu_grad, gpu_sums, gpu_norm);
   EXPECT_NEAR(gpu_norm.download()[0], norm[0], 1e-12 * norm[0]);
-  for (const double limit : {norm[0] / 3, norm[0] * 3}) {
+  for (const double limit : {norm[0] * 3, norm[0] / 3}) {
     ops::clip_scale(bench_.gpu, gpu_norm, limit, gpu_scalars);
     ops::clip_scale(bench_.cpu, host(norm, {1}), limit, host(scalars, {ops::kScalars}));
     EXPECT_NEAR(gpu_scalars.download()[ops::kGradScale], scalars[ops::kGradScale], 1e-12);
     EXPECT_EQ(gpu_scalars.download()[ops::kStep], 7);
   }
+}
+
+TEST_P(UpdateCuda, ALossScaleFollowsItsTwinAndSkippedStepsChangeNothing) {
+  start();
+  const auto momentum = bench_.poisoned(DType::f32, {kElements});
+  Values twin_momentum(kElements), state(ops::kLossScaleValues);
+  state[ops::kScale] = 1024;
+  const auto gpu_state = bench_.upload(DType::f64, {ops::kLossScaleValues}, state);
+  const double infinity = std::numeric_limits<double>::infinity();
+  int number = 0;
+  for (const double length : {infinity, 512.0, std::nan(""), 2048.0, 100.0}) {
+    const auto step_of = [&](Context& context, const Tensor& norm, const Tensor& scale,
+                             const Tensor& scalars) {
+      ops::unscale(context, {.interval = 2}, norm, scale, scalars);
+      ops::clip_scale(context, norm, 1, scalars);
+    };
+    step(
+        ++number,
+        [&](const Tensor& scalars, const Tensor& grad) {
+          Values norm(1, length);
+          const auto gpu_norm = bench_.upload(DType::f64, {1}, norm);
+          step_of(bench_.gpu, gpu_norm, gpu_state, scalars);
+          ops::sgd_update(bench_.gpu, {0.9, false}, scalars, {gpu_table_, 0, std::ssize(gpu_table_.chunks())},
+                          value_, master(), grad, momentum);
+        },
+        [&](const Tensor& scalars, const Tensor& grad) {
+          Values norm(1, length);
+          const Tensor twin = host(twin_, {kElements});
+          step_of(bench_.cpu, host(norm, {1}), host(state, {ops::kLossScaleValues}), scalars);
+          ops::sgd_update(bench_.cpu, {0.9, false}, scalars, {cpu_table_, 0, std::ssize(cpu_table_.chunks())},
+                          twin, twin, grad, host(twin_momentum, {kElements}));
+        });
+    EXPECT_EQ(gpu_state.download(), state) << length;
+    expect_follows();
+  }
+  EXPECT_EQ(state[ops::kSkippedSteps], 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, UpdateCuda, ::testing::ValuesIn(kTypes), [](const auto& instance) {

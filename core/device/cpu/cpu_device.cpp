@@ -1,5 +1,6 @@
 #include "core/device/cpu/cpu_device.h"
 
+#include <fstream>
 #include <sys/mman.h>
 
 #include "core/base/error.h"
@@ -35,7 +36,28 @@ std::byte* map_zeros(std::int64_t size) {
   return base + head;
 }
 
+/// What follows "key : " in the first such line of a file of /proc; empty where there is none.
+std::string proc_value(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(key)) return line.substr(line.find_first_not_of(" \t", line.find(':') + 1));
+  return "";
+}
+
+std::int64_t proc_bytes(std::string_view key) {
+  const std::string kib = proc_value("/proc/meminfo", key);
+  return kib.empty() ? 0 : std::stoll(kib) * 1024;
+}
+
 }  // namespace
+
+std::string CpuDevice::name() const {
+  return proc_value("/proc/cpuinfo", "model name");
+}
+
+MemoryInfo CpuDevice::memory() const {
+  return {proc_bytes("MemAvailable"), proc_bytes("MemTotal")};
+}
 
 std::unique_ptr<EventImpl> CpuDevice::make_event() const {
   return std::make_unique<CpuEvent>();

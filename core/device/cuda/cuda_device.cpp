@@ -32,17 +32,25 @@ std::unique_ptr<GraphImpl> CudaDevice::capture(StreamImpl& stream, const std::fu
   return cuda::capture(stream, work);
 }
 
+std::string CudaDevice::name() const {
+  return properties_.name;
+}
+
+MemoryInfo CudaDevice::memory() const {
+  std::size_t free = 0, total = 0;
+  TANDEM_CUDA(cudaMemGetInfo(&free, &total));
+  return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+}
+
 std::byte* CudaDevice::allocate(std::int64_t bytes) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, static_cast<std::size_t>(bytes)) != cudaSuccess) {
     cudaGetLastError();  // an error of this kind is over when it is told
-    std::size_t free = 0, total = 0;
-    TANDEM_CUDA(cudaMemGetInfo(&free, &total));
-    const auto human = [](auto n) { return human_bytes(static_cast<double>(n)); };
-    throw DeviceError(
-        "no GPU memory for {}: {} of {} are free, {} are missing; choose a smaller --batch or model",
-        human(bytes), human(free), human(total),
-        human(std::max<double>(static_cast<double>(bytes) - static_cast<double>(free), 0)));
+    const MemoryInfo info = this->memory();
+    const auto human = [](std::int64_t n) { return human_bytes(static_cast<double>(n)); };
+    throw DeviceError("no GPU memory for {}: {} of {} are free, {} are missing", human(bytes),
+                      human(info.free), human(info.total),
+                      human(std::max<std::int64_t>(bytes - info.free, 0)));
   }
   TANDEM_CUDA(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)));
   TANDEM_CUDA(cudaDeviceSynchronize());

@@ -39,6 +39,7 @@ double sum_of_squares(const T* x, std::int64_t count) {
 void sgd_update(Context& context, const SgdRule& rule, const Tensor& scalars, const ChunkRange& range,
                 const Tensor& value, const Tensor&, const Tensor& grad, const Tensor& momentum) {
   const auto* scalar = scalars.as<double>();
+  if (scalar[kSkip] != 0) return;
   const bool first = scalar[kStep] <= 1;
   visit_floating(value.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -70,6 +71,7 @@ void sgd_update(Context& context, const SgdRule& rule, const Tensor& scalars, co
 void adamw_update(Context& context, const AdamWRule& rule, const Tensor& scalars, const ChunkRange& range,
                   const Tensor& value, const Tensor&, const Tensor& grad, const Tensor& m, const Tensor& v) {
   const auto* scalar = scalars.as<double>();
+  if (scalar[kSkip] != 0) return;
   const double correction1 = 1 - std::pow(rule.beta1, scalar[kStep]);
   const double correction2 = 1 - std::pow(rule.beta2, scalar[kStep]);
   visit_floating(value.dtype(), [&](auto zero) {
@@ -112,7 +114,26 @@ void gradient_norm(Context& context, const SegmentTable& table, const Tensor& gr
 
 void clip_scale(Context&, const Tensor& norm, double max_norm, const Tensor& scalars) {
   const double length = *norm.as<double>();
-  scalars.as<double>()[kGradScale] = length > max_norm ? max_norm / (length + 1e-6) : 1.0;
+  if (length > max_norm) scalars.as<double>()[kGradScale] *= max_norm / (length + 1e-6);
+}
+
+void unscale(Context&, const LossScaleRule& rule, const Tensor& norm, const Tensor& state,
+             const Tensor& scalars) {
+  double &length = *norm.as<double>(), *value = state.as<double>(), *scalar = scalars.as<double>();
+  if (std::isfinite(length)) {
+    scalar[kGradScale] /= value[kScale];
+    length /= value[kScale];
+    if (++value[kGoodSteps] >= static_cast<double>(rule.interval)) {
+      value[kScale] *= rule.growth;
+      value[kGoodSteps] = 0;
+    }
+  } else {
+    scalar[kSkip] = 1;
+    value[kScale] = std::fmax(1.0, value[kScale] * rule.backoff);
+    value[kGoodSteps] = 0;
+    ++value[kSkippedSteps];
+  }
+  scalar[kStep] -= value[kSkippedSteps];
 }
 
 }  // namespace tandem::ops::cpu

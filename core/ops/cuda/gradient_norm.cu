@@ -58,7 +58,24 @@ __global__ void __launch_bounds__(kTotalThreads)
 }
 
 __global__ void clip_kernel(const double* norm, double max_norm, double* scalars) {
-  scalars[kGradScale] = *norm > max_norm ? max_norm / (*norm + 1e-6) : 1.0;
+  if (*norm > max_norm) scalars[kGradScale] *= max_norm / (*norm + 1e-6);
+}
+
+__global__ void unscale_kernel(const LossScaleRule rule, double* norm, double* state, double* scalars) {
+  if (isfinite(*norm)) {
+    scalars[kGradScale] /= state[kScale];
+    *norm /= state[kScale];
+    if (++state[kGoodSteps] >= static_cast<double>(rule.interval)) {
+      state[kScale] *= rule.growth;
+      state[kGoodSteps] = 0;
+    }
+  } else {
+    scalars[kSkip] = 1;
+    state[kScale] = fmax(1.0, state[kScale] * rule.backoff);
+    state[kGoodSteps] = 0;
+    ++state[kSkippedSteps];
+  }
+  scalars[kStep] -= state[kSkippedSteps];
 }
 
 }  // namespace
@@ -82,6 +99,13 @@ void gradient_norm(Context& context, const SegmentTable& table, const Tensor& gr
 void clip_scale(Context& context, const Tensor& norm, double max_norm, const Tensor& scalars) {
   clip_kernel<<<1, 1, 0, tandem::cuda::stream_of(context.compute())>>>(norm.as<double>(), max_norm,
                                                                        scalars.as<double>());
+  TANDEM_CUDA(cudaGetLastError());
+}
+
+void unscale(Context& context, const LossScaleRule& rule, const Tensor& norm, const Tensor& state,
+             const Tensor& scalars) {
+  unscale_kernel<<<1, 1, 0, tandem::cuda::stream_of(context.compute())>>>(
+      rule, norm.as<double>(), state.as<double>(), scalars.as<double>());
   TANDEM_CUDA(cudaGetLastError());
 }
 

@@ -135,6 +135,7 @@ template <class Rule, class V, class G>
 __global__ void __launch_bounds__(kThreads)
     update_kernel(const Rule rule, const double* scalars, const Segment* chunks,
                   const Flat<V, G, Rule::kStates> flat, bool vectors) {
+  if (scalars[kSkip] != 0) return;
   __shared__ typename Rule::Step shared;
   const Segment chunk = chunks[blockIdx.x];
   if (threadIdx.x == 0) shared = rule.step(scalars, chunk);

@@ -119,8 +119,10 @@ class BadInput(TrainTest):
             ("--grad-dtype bf16", ["--grad-dtype", "bf16"]),
             ("--grad-dtype bf16 and --accumulate 2",
              ["--precision", "bf16", "--grad-dtype", "bf16", "--accumulate", 2]),
-            ("--explain-step and --cuda-graph on", ["--explain-step", 3, "--cuda-graph", "on"]),
+            ("--probe-every 9", ["--probe-every", 9]),
             ("--cuda-graph yes", ["--cuda-graph", "yes"]),
+            ("--recompute some", ["--recompute", "some"]),
+            ("--recompute.*gpt", ["--model", "mlp", "--recompute", "block"]),
             ("--steps and --epochs", ["--steps", 5, "--epochs", 1]),
             ("--batch and --global-batch", ["--batch", 8, "--global-batch", 16]),
             ("--global-batch 10.*multiple", ["--global-batch", 10, "--accumulate", 4]),
@@ -198,6 +200,27 @@ class Runs(TrainTest):
         self.assertEqual(result.code, 0, result.err)
         self.assertIn("124.5 M parameters", result.out)
         self.assertFalse(folder.exists())
+
+    def test_a_plan_that_does_not_fit_is_refused_with_what_would(self):
+        huge = ["--model", "gpt2-xl", "--batch", 10000, "--data", "synthetic"]
+        for ranks in (0, 2):
+            result = run(*huge, "--log-dir", self.log_dir(), ranks=ranks)
+            self.assertEqual(result.code, 2, result.err)
+            self.assertRegex(result.err, r"the plan takes .* are missing")
+            self.assertEqual(result.err.count("tandem: "), 1, result.err)
+        self.assertEqual(run(*huge, "--dry-run").code, 0)  # to look at is free
+        wide = ["--layers", 1, "--width", 64, "--heads", 1, "--seq", 1024, "--batch", 2**22]
+        result = run(*wide, "--data", "synthetic:4194304")
+        self.assertEqual(result.code, 2, result.err)
+        self.assertRegex(result.err, r"would fit with one of: .*--batch \d+ \(")
+
+    def test_recomputing_changes_no_bit(self):
+        hashes = set()
+        for what in ("none", "gelu", "block"):
+            result, _ = self.train("--model", "gpt-nano", "--layers", 3, "--width", 32, "--heads", 2, "--seq", 16,
+                                   "--batch", 2, "--steps", 5, "--recompute", what, ranks=2)
+            hashes.add(re.search(r"hash (\w+)", result.out)[1])
+        self.assertEqual(len(hashes), 1)
 
     def test_in_a_pipe_lines_are_plain(self):
         for options, ranks in [([], 0), ([], 2), (["--ranks", 2], 0)]:

@@ -119,6 +119,49 @@ TEST(Gpt, ComputesTheSameBitsAgain) {
   EXPECT_EQ(first, gradients());
 }
 
+TEST(Gpt, RecomputingChangesNoBit) {
+  const auto gradients_of_two_steps = [](Recompute recompute) {
+    GptConfig config = kTiny;
+    config.layers = 4;
+    config.recompute = recompute;
+    Gpt gpt(config);
+    PlannedModel model(gpt, {DType::i32, {4, 8}});
+    IgnoreGradients sink;
+    std::vector<float> all;
+    for (std::uint64_t step = 0; step < 2; ++step) {  // the second finds what the first left in memory
+      std::vector<std::int32_t> ids = random_ids(32, 11, 2 * step),
+                                targets = random_ids(32, 11, 2 * step + 1);
+      model.store().start_accumulation();
+      model.step(Tensor::of(ids.data(), {4, 8}), Tensor::of(targets.data(), {4, 8}), sink);
+      const Tensor& g = model.store().grads();
+      all.insert(all.end(), g.as<float>(), g.as<float>() + g.numel());
+    }
+    return all;
+  };
+  const std::vector<float> plain = gradients_of_two_steps(Recompute::none);
+  EXPECT_EQ(plain, gradients_of_two_steps(Recompute::gelu));
+  EXPECT_EQ(plain, gradients_of_two_steps(Recompute::block));
+}
+
+/// The shares of a block's activations that --recompute promises.
+TEST(Gpt, RecomputingSavesMemory) {
+  const auto per_block = [](Recompute recompute) {
+    const auto saved = [&](std::int64_t layers) {
+      Gpt gpt({layers, 64, 2, 11, 8, recompute});
+      const Context context = Context::cpu();
+      return PlannedMemory::measure(context,
+                                    [&](MemoryPlan& plan) {
+                                      gpt.plan(plan, {DType::i32, {4, 8}});
+                                    })
+          .saved;
+    };
+    return saved(6) - saved(5);
+  };
+  const std::int64_t width_bytes = 4 * 8 * 64 * 4;  // of one [B, T, width]
+  EXPECT_EQ(per_block(Recompute::none) - per_block(Recompute::gelu), 4 * width_bytes);
+  EXPECT_EQ(per_block(Recompute::block), width_bytes);
+}
+
 /// Scratch must not grow with the depth, and what is saved must grow in proportion.
 TEST(Gpt, SharesItsScratchAmongBlocks) {
   const auto memory = [](std::int64_t layers) {

@@ -57,6 +57,8 @@ std::vector<Case> cases() {
       layer<Mlp>("MlpOfOneLayer", {4, 7}, 0, single),
       layer<Gpt>("Gpt", {2, 9}, 17, gpt),
       layer<Gpt>("GptOfShortInput", {3, 4}, 17, gpt),
+      layer<Gpt>("GptRecomputingGelus", {2, 9}, 17, GptConfig{2, 12, 3, 17, 9, Recompute::gelu}),
+      layer<Gpt>("GptRecomputingBlocks", {2, 9}, 17, GptConfig{2, 12, 3, 17, 9, Recompute::block}),
   };
 }
 

@@ -74,6 +74,16 @@ TEST_F(CrossEntropy, TakesANewSeedInEveryStep) {
   }
 }
 
+TEST_F(CrossEntropy, AScaleMultipliesGradientsAndNotTheLoss) {
+  double scale = 8;
+  loss_.set_scale(Tensor::of(&scale, {1}));
+  loss_.set_seed(0.5);
+  loss_.forward_backward(logits(), targets());
+  EXPECT_NEAR(logits_[2], 8 * 0.5 / (std::exp(1) + std::exp(2) + 1), 1e-6);
+  EXPECT_NEAR(loss_.read().loss_sum, kRow0 + kRow2, 1e-6);
+  EXPECT_NEAR(*loss_.share().as<double>(), 0.5 * (kRow0 + kRow2), 1e-6);
+}
+
 TEST_F(CrossEntropy, PaddedColumnsDoNotCount) {
   CrossEntropyLoss two(context_, 2);
   logits_[2] = std::numeric_limits<float>::quiet_NaN();

@@ -224,11 +224,18 @@ TYPED_TEST(UpdateTest, NonFiniteGradientsShowInTheNorm) {
 
 double clipped(double norm, double max_norm) {
   Context context = Context::cpu();
-  auto scalar = scalars(0.1, std::nan(""), 3);
+  auto scalar = scalars(0.1, 1, 3);
   ops::clip_scale(context, Owned<double>({1}, norm), max_norm, scalar);
   EXPECT_EQ(scalar[ops::kLearningRate], 0.1);
   EXPECT_EQ(scalar[ops::kStep], 3.0);
   return scalar[ops::kGradScale];
+}
+
+TEST(ClipScale, MultipliesWhatIsThere) {
+  Context context = Context::cpu();
+  auto scalar = scalars(0.1, 0.25, 3);
+  ops::clip_scale(context, Owned<double>({1}, 2), 0.5, scalar);
+  EXPECT_DOUBLE_EQ(scalar[ops::kGradScale], 0.25 * 0.5 / (2 + 1e-6));
 }
 
 TEST(ClipScale, LeavesSmallNormsAloneAndShrinksLargeOnes) {
@@ -246,6 +253,42 @@ TEST(ClipScale, LeavesSmallNormsAloneAndShrinksLargeOnes) {
 TEST(ClipScale, HidesNoNormThatIsNotFinite) {
   EXPECT_EQ(clipped(std::nan(""), 1), 1);
   EXPECT_EQ(clipped(std::numeric_limits<double>::infinity(), 1), 0);
+}
+
+TEST(Unscale, TakesTheScaleOutAndGrowsItWhileNormsAreFinite) {
+  Context context = Context::cpu();
+  Owned<double> state({ops::kLossScaleValues}), norm({1}, 24);
+  state[ops::kScale] = 8;
+  for (int step = 1; step <= 3; ++step) {
+    auto scalar = scalars(0.1, 1, step);
+    norm[0] = 24;
+    ops::unscale(context, {.growth = 4, .backoff = 0.5, .interval = 3}, norm, state, scalar);
+    EXPECT_EQ(norm[0], 3);
+    EXPECT_EQ(scalar[ops::kGradScale], 1.0 / 8);
+    EXPECT_EQ(scalar[ops::kStep], step);
+    EXPECT_EQ(scalar[ops::kSkip], 0);
+    EXPECT_EQ(state[ops::kScale], step < 3 ? 8 : 32);
+  }
+  EXPECT_EQ(state[ops::kGoodSteps], 0);
+}
+
+TEST(Unscale, SkipsAStepWhoseNormIsNotFinite) {
+  Context context = Context::cpu();
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    Owned<double> state({ops::kLossScaleValues}), norm({1}, bad);
+    state[ops::kScale] = 3;
+    state[ops::kGoodSteps] = 5;
+    auto scalar = scalars(0.1, 1, 7);
+    ops::unscale(context, {}, norm, state, scalar);
+    EXPECT_NE(scalar[ops::kSkip], 0);
+    EXPECT_FALSE(std::isfinite(norm[0]));
+    EXPECT_EQ(scalar[ops::kStep], 6);  // updates that were made
+    EXPECT_EQ(state[ops::kScale], 1.5);
+    EXPECT_EQ(state[ops::kGoodSteps], 0);
+    EXPECT_EQ(state[ops::kSkippedSteps], 1);
+    ops::unscale(context, {}, norm, state, scalar);
+    EXPECT_EQ(state[ops::kScale], 1) << "never below 1";
+  }
 }
 
 TEST(UpdateErrors, ChunksAndSizesMustFit) {

@@ -70,6 +70,11 @@ StepRecord record(std::int64_t step) {
 TEST(Progress, IsOneAlignedLine) {
   EXPECT_EQ(line_of(sample()),
             "step  10/300  loss 3.2145  lr 1.00e-03  71.2 ms  14.41 K tok/s  exposed 4.4%  ETA 21 s");
+  Progress of_a_gpu = sample();
+  of_a_gpu.mfu = 0.4321;
+  EXPECT_EQ(
+      line_of(of_a_gpu),
+      "step  10/300  loss 3.2145  lr 1.00e-03  71.2 ms  14.41 K tok/s  exposed 4.4%  MFU 43.2%  ETA 21 s");
   Progress bare;
   bare.done = 1;
   bare.total = 3;

@@ -264,6 +264,39 @@ TEST(StepTimer, AnotherThreadMayCollectWhileStepsGoOn) {
     EXPECT_EQ(timed.records[k].start_ms, timed.records[k - 1].start_ms + timed.records[k - 1].step_ms);
 }
 
+TEST(StepTimer, OfCapturedStepsSomeAreMeasuredAndPassTheSameMarksAgain) {
+  Context context = Context::cpu();
+  std::vector<StepRecord> records;
+  StepTimer timer(context, Probe::bucket, {100}, [&](const StepRecord& r) { records.push_back(r); },
+                  {.on = true, .every = 10, .first = 2});
+  bool captured = false;
+  for (int k = 0; k < 25; ++k) {
+    timer.start_step(k);
+    for (int micro = 0; micro < 2; ++micro) {
+      {
+        const auto scope = timer.measure(Phase::data);
+        std::this_thread::sleep_for(k == 12 ? 2ms : 100us);
+      }
+      if (captured) continue;  // host code in a graph does not run again
+      const auto scope = timer.measure(Phase::forward);
+    }
+    if (timer.measuring()) captured = true;
+    timer.end_step({});
+  }
+  timer.collect_rest();
+  ASSERT_EQ(records.size(), 25u);
+  for (const StepRecord& record : records) {
+    const bool measured = record.step == 2 || record.step == 12 || record.step == 22;
+    EXPECT_EQ(record.forward_ms.has_value(), measured) << record.step;
+    EXPECT_EQ(record.data_wait_ms.has_value(), measured) << record.step;
+    EXPECT_EQ(record.phases.size(), measured ? 4u : 0u) << record.step;
+  }
+  EXPECT_GE(*records[12].data_bubble_ms, 4.0);
+  EXPECT_GE(*records[12].data_wait_ms, 4.0);
+  EXPECT_LT(*records[22].data_bubble_ms, 4.0);
+  EXPECT_GT(records[22].phases[2].start_us, records[22].phases[0].end_us - 1);
+}
+
 TEST(StepTimer, RefusesCallsOutOfOrder) {
   Timed timed;
   EXPECT_THROW((void)timed.timer.measure(Phase::forward), ContractError);

@@ -12,7 +12,7 @@ StepRecord step(std::int64_t number, double late_ms, double waits_ms) {
   StepRecord record;
   record.step = number;
   record.step_ms = 50 + late_ms + waits_ms;
-  record.data_wait_ms = 1;
+  record.data_wait_ms = record.data_bubble_ms = 1;
   record.forward_ms = 15 + late_ms;
   record.backward_ms = 25;
   record.exposed_comm_ms = 4 + waits_ms;
