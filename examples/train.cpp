@@ -109,7 +109,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
     faults.before_step(world.rank(), step);
     replica.optimizer->start_step(schedule.at(step));
 
-    StepFacts facts{.lr = schedule.at(step), .loss_follows = true};
+    StepFacts facts = recorder.facts_of_step(schedule.at(step));
     for (MicroBatch micro{0, o.accumulate}; micro.index < micro.count; ++micro.index) {
       const Batch& batch = [&]() -> const Batch& {
         const auto scope = timer.measure(Phase::data);

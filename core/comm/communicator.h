@@ -24,8 +24,10 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  /// "self", "threads", "mpi": for the logs.
+  /// "self", "threads", "mpi", "nccl": for the logs.
   virtual std::string backend() const = 0;
+  /// Of the library behind it; empty where there is none.
+  virtual std::string version() const { return ""; }
 
   /// Every rank's `buffer` becomes the element-wise reduction over all ranks, with the same bits on every
   /// rank.

@@ -31,6 +31,9 @@ class Context {
   /// As its maker calls it: "NVIDIA H200"; of a CPU's, "" where the system does not say.
   std::string device_name() const { return impl_->name(); }
   MemoryInfo memory_info() const { return impl_->memory(); }
+  /// A GPU's place on the bus, as the system's tools name it, and the version of its runtime library.
+  std::string bus_id() const { return impl_->bus_id(); }
+  std::string runtime() const { return impl_->runtime(); }
   /// Of the CPU backend; 1 on a GPU.
   int compute_threads() const { return compute_threads_; }
 

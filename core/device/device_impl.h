@@ -22,6 +22,9 @@ class DeviceImpl {
 
   virtual std::string name() const = 0;
   virtual MemoryInfo memory() const = 0;
+  /// Where it sits ("0000:19:00.0"), and what drives it ("CUDA 13.0"); empty for a CPU.
+  virtual std::string bus_id() const { return ""; }
+  virtual std::string runtime() const { return ""; }
 
   /// See Context::capture(). `stream`: the compute stream.
   virtual std::unique_ptr<GraphImpl> capture(StreamImpl& stream, const std::function<void()>& work) = 0;

@@ -40,7 +40,8 @@
   X(add_scaled)                     \
   X(set_tuning)                     \
   X(tuned_algorithms)               \
-  X(use_algorithms)
+  X(use_algorithms)                 \
+  X(library_versions)
 
 /// In a backend's namespace: its function, with the signature of the operation's header.
 #define TANDEM_DECLARE_OPERATION(operation) decltype(::tandem::ops::operation) operation;

@@ -16,4 +16,8 @@ void use_algorithms(Context& context, const std::string& algorithms) {
   table_of(context).use_algorithms(context, algorithms);
 }
 
+std::map<std::string, std::string> library_versions(const Context& context) {
+  return table_of(context).library_versions(context);
+}
+
 }  // namespace tandem::ops

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "core/device/context.h"
@@ -25,5 +26,8 @@ std::string tuned_algorithms(const Context& context);
 /// are passed over. Graphs captured before keep what they have. Throws DataError if the text is not of that
 /// form.
 void use_algorithms(Context& context, const std::string& text);
+
+/// The libraries that the device's operations call, by name: {"cublaslt", "13.1.0"}, …; empty on the CPU.
+std::map<std::string, std::string> library_versions(const Context& context);
 
 }  // namespace tandem::ops

@@ -35,14 +35,27 @@ Json places_json(const std::vector<RankPlace>& places) {
   return json;
 }
 
-/// What a GPU backend fills.
-Json gpu_json(const RunFacts& facts) {
-  Json json;
-  json["name"] = or_null(facts.gpu);
-  for (const char* name : {"gpus", "driver", "cuda", "cudnn", "nccl", "topology", "peer_access", "link_class",
-                           "nccl_transport", "clocks", "power_cap_w", "processes_on_gpus"})
-    json[name] = nullptr;
-  return json;
+Json or_null(const std::map<std::string, std::string>& texts, const char* name) {
+  const auto found = texts.find(name);
+  return found == texts.end() ? Json() : or_null(found->second);
+}
+
+/// Rank 0's GPU; null in every field where there is none.
+Json gpu_json(const std::optional<GpuFacts>& gpu) {
+  const GpuFacts none, &g = gpu ? *gpu : none;
+  return {{"name", or_null(g.name)},
+          {"driver", or_null(g.identity.driver)},
+          {"cuda", or_null(g.cuda)},
+          {"cublaslt", or_null(g.libraries, "cublaslt")},
+          {"cudnn", or_null(g.libraries, "cudnn")},
+          {"nccl", or_null(g.nccl)},
+          {"max_sm_mhz", or_null(g.identity.max_sm_mhz)},
+          {"power_cap_w", or_null(g.identity.power_cap_w)},
+          {"nvlinks", or_null(g.identity.nvlinks)},
+          {"processes", gpu ? Json(g.identity.processes) : Json()},
+          {"topology", Json()},
+          {"peer_access", Json()},
+          {"nccl_transport", Json()}};
 }
 
 Json environment_json(const RunFacts& facts, const Environment& e) {
@@ -66,7 +79,7 @@ Json environment_json(const RunFacts& facts, const Environment& e) {
           {"comm_backend", or_null(facts.backend)},
           {"mpi", or_null(facts.mpi_version)},
           {"ranks", places_json(facts.places)},
-          {"gpu", gpu_json(facts)},
+          {"gpu", gpu_json(facts.gpu)},
           {"variables", Json(e.variables)},
           {"nccl_conf", std::move(nccl_conf)}};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/telemetry/environment.h"
+#include "core/telemetry/gpu_monitor.h"
 
 namespace tandem {
 
@@ -20,6 +21,14 @@ struct BucketFacts {
 struct RankPlace {
   std::string host;
   std::string allowed_cores, cores;  ///< core_list(): before binding, and now
+};
+
+/// A GPU, and what drives it.
+struct GpuFacts {
+  std::string name;
+  GpuIdentity identity;
+  std::string cuda, nccl;                        ///< versions; empty where there is none
+  std::map<std::string, std::string> libraries;  ///< ops::library_versions()
 };
 
 /// What run.json says beside the environment.
@@ -46,7 +55,7 @@ struct RunFacts {
   std::string version = {}, git = {};                     ///< tandem::version::kNumber, kGit
   std::string compiler = {}, build_type = {}, arch = {};  ///< tandem::version::kCompiler, kBuildType, kArch
   std::string backend = {}, mpi_version = {};             ///< Communicator::backend(), World::mpi_version()
-  std::string gpu = {};                                   ///< rank 0's; empty on the CPU
+  std::optional<GpuFacts> gpu = {};                       ///< rank 0's; empty on the CPU
   std::vector<RankPlace> places = {};                     ///< by rank
   std::string started = {};                               ///< local date and time, ISO 8601
 };

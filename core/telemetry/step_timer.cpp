@@ -71,6 +71,8 @@ void StepTimer::end_step(const StepFacts& facts) {
   record.samples = facts.samples;
   record.tokens = facts.tokens;
   record.lr = facts.lr;
+  record.sm_mhz = facts.sm_mhz;
+  record.power_w = facts.power_w;
   record.loss = facts.loss;
   record.grad_norm = facts.grad_norm;
   current_->loss_follows = facts.loss_follows;

@@ -28,7 +28,7 @@ struct CapturedSteps {
 /// What the training loop knows of a step when it ends.
 struct StepFacts {
   std::int64_t samples = 0, tokens = 0;  ///< of this rank
-  std::optional<double> lr = {};
+  std::optional<double> lr = {}, sm_mhz = {}, power_w = {};
   std::optional<double> loss = {}, grad_norm = {};
   bool loss_follows = false;  ///< the loss is still on its way: set_loss() will bring it
 };

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
+#include "core/ops/tuning.h"
 #include "core/telemetry/faults.h"
 #include "core/telemetry/gather.h"
 #include "core/telemetry/peak_rate.h"
@@ -125,8 +126,13 @@ RunFacts gather_facts(Context& context, World& world, const Setup& setup, const 
   facts.arch = version::kArch;
   facts.model_flop = model_flop(setup.config);
   if (context.device().kind == DeviceKind::cuda) {
-    facts.gpu = context.device_name();
-    facts.peak_flops = peak_flops(facts.gpu, o.precision);
+    const auto monitor = GpuMonitor::open(context.bus_id());
+    facts.gpu = GpuFacts{.name = context.device_name(),
+                         .identity = monitor ? monitor->identify() : GpuIdentity(),
+                         .cuda = context.runtime(),
+                         .nccl = world.comm().version(),
+                         .libraries = ops::library_versions(context)};
+    facts.peak_flops = peak_flops(facts.gpu->name, o.precision);
   }
   facts.backend = world.comm().backend();
   facts.mpi_version = world.mpi_version();

@@ -72,8 +72,14 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       timer_(
           context, setup.probe(), bucket_bytes(facts), [this](const StepRecord& r) { record(r); },
           setup.captured_steps(context)),
+      sampler_(context.device().kind == DeviceKind::cuda ? GpuMonitor::open(context.bus_id()) : nullptr,
+               folder_, world.rank(), [this] { return step(); }),
       registration_(signals, [this] { return last_words(); }) {
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
+}
+
+StepFacts Recorder::facts_of_step(double lr) const {
+  return {.lr = lr, .sm_mhz = sampler_.sm_mhz(), .power_w = sampler_.power_w(), .loss_follows = true};
 }
 
 void Recorder::record(const StepRecord& record) {

@@ -9,6 +9,7 @@
 #include "core/comm/signals.h"
 #include "core/comm/world.h"
 #include "core/telemetry/console.h"
+#include "core/telemetry/device_sampler.h"
 #include "core/telemetry/run_facts.h"
 #include "core/telemetry/run_log.h"
 #include "core/telemetry/statistics.h"
@@ -29,6 +30,8 @@ class Recorder {
            std::filesystem::path folder);
 
   StepTimer& timer() { return timer_; }
+  /// What is known of a step before it runs: the GPU's clock and power.
+  StepFacts facts_of_step(double lr) const;
   /// The step that this rank is in.
   void entered(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
@@ -60,6 +63,7 @@ class Recorder {
   StepHistory history_;
   std::optional<StepRecord> explained_;
   StepTimer timer_;
+  DeviceSampler sampler_;
   SignalGuard::Registration registration_;
 };
 

@@ -59,6 +59,12 @@ NcclCommunicator::~NcclCommunicator() {
   if (comm_) ncclCommDestroy(comm_);
 }
 
+std::string NcclCommunicator::version() const {
+  int version = 0;
+  TANDEM_NCCL(ncclGetVersion(&version));
+  return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
+
 void NcclCommunicator::all_reduce(const Tensor& buffer, ReduceOp op, Stream& stream) {
   TANDEM_NCCL(ncclAllReduce(buffer.data(), buffer.data(), count_of(buffer), type_of(buffer.dtype()),
                             op_of(op), comm_, stream_of(stream)));

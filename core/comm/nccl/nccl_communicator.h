@@ -19,6 +19,7 @@ class NcclCommunicator final : public Communicator {
   int rank() const override { return control_->rank(); }
   int size() const override { return control_->size(); }
   std::string backend() const override { return "nccl"; }
+  std::string version() const override;
 
   void all_reduce(const Tensor& buffer, ReduceOp op, Stream& stream) override;
   void reduce_scatter(const Tensor& buffer, ReduceOp op, Stream& stream) override;

@@ -42,6 +42,18 @@ MemoryInfo CudaDevice::memory() const {
   return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
 }
 
+std::string CudaDevice::bus_id() const {
+  char id[32] = "";
+  TANDEM_CUDA(cudaDeviceGetPCIBusId(id, sizeof id, index_));
+  return id;
+}
+
+std::string CudaDevice::runtime() const {
+  int version = 0;
+  TANDEM_CUDA(cudaRuntimeGetVersion(&version));
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
 std::byte* CudaDevice::allocate(std::int64_t bytes) {
   void* memory = nullptr;
   if (cudaMalloc(&memory, static_cast<std::size_t>(bytes)) != cudaSuccess) {

@@ -23,6 +23,8 @@ class CudaDevice final : public DeviceImpl {
   std::unique_ptr<TimeMarkImpl> make_time_mark() const override;
   std::string name() const override;
   MemoryInfo memory() const override;
+  std::string bus_id() const override;
+  std::string runtime() const override;
   std::unique_ptr<GraphImpl> capture(StreamImpl& stream, const std::function<void()>& work) override;
   std::byte* allocate(std::int64_t bytes) override;
   void release(std::byte* memory, std::int64_t bytes) noexcept override;

@@ -11,4 +11,8 @@ std::string tuned_algorithms(const Context&) {
 
 void use_algorithms(Context&, const std::string&) {}
 
+std::map<std::string, std::string> library_versions(const Context&) {
+  return {};
+}
+
 }  // namespace tandem::ops::cpu

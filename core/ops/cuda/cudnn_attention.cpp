@@ -225,6 +225,13 @@ bool cudnn_attention_available() {
   return available;
 }
 
+std::string cudnn_version() {
+  if (!cudnn_attention_available()) return "";
+  auto* get_version = reinterpret_cast<std::size_t (*)()>(dlsym(fe::cudnn_dlhandle, "cudnnGetVersion"));
+  const std::size_t version = get_version ? get_version() : 0;
+  return fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
+
 bool cudnn_attends(const Context& context, const TensorSpec& qkv, std::int64_t heads) {
   const Sizes s(qkv, heads);
   return cudnn_attention_available() && asked_for(s) && cudnn_of(context).plans(s) != nullptr;

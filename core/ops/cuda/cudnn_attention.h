@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/device/context.h"
 #include "core/tensor/tensor.h"
@@ -13,6 +14,8 @@ namespace tandem::ops::cuda {
 
 /// True if cuDNN 9 was found.
 bool cudnn_attention_available();
+/// "9.14.0"; empty where it was not found.
+std::string cudnn_version();
 
 /// True if cuDNN serves this shape and type here. The first question about a shape builds its plans: a second
 /// or so.

@@ -1,6 +1,11 @@
 #include "core/ops/tuning.h"
 
+#include <cublasLt.h>
+
+#include <fmt/format.h>
+
 #include "core/ops/cuda/cuda_ops.h"
+#include "core/ops/cuda/cudnn_attention.h"
 #include "core/ops/cuda/matmul.h"
 
 namespace tandem::ops::cuda {
@@ -15,6 +20,12 @@ std::string tuned_algorithms(const Context& context) {
 
 void use_algorithms(Context& context, const std::string& text) {
   matmul_of(context).use_algorithms(text);
+}
+
+std::map<std::string, std::string> library_versions(const Context&) {
+  const std::size_t cublaslt = cublasLtGetVersion();
+  return {{"cublaslt", fmt::format("{}.{}.{}", cublaslt / 10000, cublaslt % 10000 / 100, cublaslt % 100)},
+          {"cudnn", cudnn_version()}};
 }
 
 }  // namespace tandem::ops::cuda

@@ -12,6 +12,10 @@ bool cudnn_attention_available() {
   return false;
 }
 
+std::string cudnn_version() {
+  return "";
+}
+
 bool cudnn_attends(const Context&, const TensorSpec&, std::int64_t) {
   return false;
 }

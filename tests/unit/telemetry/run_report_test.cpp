@@ -1,5 +1,6 @@
 #include "core/telemetry/run_report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace tandem {
@@ -19,7 +20,7 @@ Summary sample() {
   s.ranks.resize(2);
   s.slowest_rank = 1;
   s.ranks[1].step_ms = 70;
-  s.data_wait_ms = 0.07;
+  s.data_wait_ms = s.data_bubble_ms = 0.07;
   s.forward_ms = 21;
   s.backward_ms = 35;
   s.exposed_comm_ms = 7;
@@ -50,6 +51,17 @@ TEST(RunReport, ReadsLikeThis) {
 Logs: runs/x
 Scaling efficiency: build/tandem scaling --np 1,2
 )");
+}
+
+TEST(RunReport, SaysHowMuchOfAGpuIsUsed) {
+  ReportFacts facts{.ranks = 2, .model_flop = 1e9, .peak_flops = 100e12, .product_flops = 80e12};
+  const double per_rank = *sample().tokens_per_s / 2 * 1e9;  // some 14 TFLOP/s
+  EXPECT_NE(run_report(sample(), facts)
+                .find(fmt::format(
+                    "  utilisation  {:.1f} TFLOP/s of the model a GPU: MFU {:.1f}% of 100, {:.1f}% of the 80 "
+                    "that it reaches in a large product\n",
+                    per_rank * 1e-12, per_rank / 1e12, per_rank / 80e10)),
+            std::string::npos);
 }
 
 TEST(RunReport, LeavesOutWhatWasNotMeasured) {
