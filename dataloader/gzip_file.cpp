@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "core/base/error.h"
-#include "dataloader/mapped_file.h"
+#include "core/base/mapped_file.h"
 
 namespace tandem {
 

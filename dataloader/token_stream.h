@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "dataloader/mapped_file.h"
+#include "core/base/mapped_file.h"
 
 namespace tandem {
 

@@ -22,6 +22,7 @@
 #include "examples/train/rehearsal.h"
 #include "examples/train/replica.h"
 #include "examples/train/step_graphs.h"
+#include "models/weights/export.h"
 #include "optim/schedule.h"
 
 namespace tandem::train {
@@ -146,6 +147,20 @@ class StepError : public Error {
   int exit_code_;
 };
 
+/// Training with all that is told of it, in the console and in the run's folder.
+void record_training(Context& context, World& world, const Setup& setup, const RunFacts& facts,
+                     Replica& replica, const std::filesystem::path& folder, SignalGuard& signals) {
+  rehearse(context, world, setup, replica, folder);
+  Recorder recorder(context, world, setup, facts, signals, folder);
+  try {
+    train_steps(context, world, setup, replica, recorder, signals);
+    if (setup.options.ddp && !setup.options.no_comm) check_replicas(context, world.comm(), replica.store);
+  } catch (const Error& error) {
+    throw StepError(recorder.step(), error);
+  }
+  recorder.finish(parameters_hash(context, replica.store));
+}
+
 /// One rank's run, from options to report. `parse_error`: what was wrong with the command line.
 /// `device_note`: what is to be said of the device.
 void run(Context& context, World& world, const CommandLine& line,
@@ -170,19 +185,16 @@ void run(Context& context, World& world, const CommandLine& line,
     return true;
   });
 
-  const std::filesystem::path folder = agree_on_folder(context, world, setup);
-  facts.product_flops = measure_product_rate(context, options);
+  const bool trains = setup.steps > 0;  // 0: weights in, weights out
+  const std::filesystem::path folder = trains ? agree_on_folder(context, world, setup) : "";
+  if (trains) facts.product_flops = measure_product_rate(context, options);
   Replica replica(context, setup, std::move(blueprint));
   if (options.ddp) replicate(context, world.comm(), replica.plan, replica.store);
-  rehearse(context, world, setup, replica, folder);
-  Recorder recorder(context, world, setup, facts, signals, folder);
-  try {
-    train_steps(context, world, setup, replica, recorder, signals);
-    if (options.ddp && !options.no_comm) check_replicas(context, world.comm(), replica.store);
-  } catch (const Error& error) {
-    throw StepError(recorder.step(), error);
+  if (trains) record_training(context, world, setup, facts, replica, folder, signals);
+  if (world.rank() == 0 && !options.export_to.empty()) {
+    export_weights(context, setup.config, replica.store, options.export_to);
+    fmt::print("Weights: {}\n", options.export_to);
   }
-  recorder.finish(parameters_hash(context, replica.store));
 }
 
 int fail(const std::string& rank, const std::exception& error) {

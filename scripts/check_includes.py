@@ -27,7 +27,7 @@ LAYERS = {
     "core/checkpoint": ["core/comm"],
     "optim": ["core/nn"],
     "dataloader": ["core/tensor"],
-    "models": ["core/nn", "core/comm"],
+    "models": ["core/nn", "core/comm", "core/checkpoint"],
     "ddp": ["core/nn", "core/comm", "optim"],
 }
 # Programs stand on top: they may include anything, and nothing below includes them.

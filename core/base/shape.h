@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 
 #include "core/base/error.h"
@@ -16,7 +17,8 @@ class Shape {
   static constexpr int kMaxRank = 4;
 
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
+  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const std::int64_t> dims) : rank_(static_cast<int>(dims.size())) {
     require(rank_ <= kMaxRank, "a shape has at most {} dimensions, not {}", kMaxRank, rank_);
     std::copy(dims.begin(), dims.end(), dims_.begin());
     for (int i = 0; i < rank_; ++i) require(dims_[i] >= 0, "dimension {} of a shape is {}", i, dims_[i]);

@@ -79,6 +79,11 @@ void ParameterStore::set(Context& context, const Parameter& parameter, const Ten
   context.compute().synchronize();
 }
 
+void ParameterStore::get(Context& context, const Parameter& parameter, const Tensor& to) const {
+  copy(context.compute(), master_of(parameter), to);
+  context.compute().synchronize();
+}
+
 /// The f32 (or f64) copy of a parameter's values: the values themselves where they are of that type.
 Tensor ParameterStore::master_of(const Parameter& parameter) const {
   if (parameter.dtype == accumulator_of(parameter.dtype)) return parameter.value;

@@ -27,6 +27,9 @@ class ParameterStore {
   /// Gives one parameter the values of `from` (host memory, numel() of f32, or f64 for an f64 parameter), its
   /// master copy too. Blocks the host.
   void set(Context& context, const Parameter& parameter, const Tensor& from);
+  /// The other way: gives `to` (host memory, as above) the parameter's values in full precision, that is its
+  /// master copy. Blocks the host until the compute stream is done.
+  void get(Context& context, const Parameter& parameter, const Tensor& to) const;
 
   const ParameterLayout& layout() const { return layout_; }
   const ParameterList& parameters() const { return all_; }  ///< in definition order, frozen ones included

@@ -146,6 +146,7 @@ std::string introduce(const Setup& setup, const RunFacts& facts, const MemoryTab
   std::string text = fmt::format("model    {}: {} parameters, {} of gradients\n", facts.model,
                                  human_count(static_cast<double>(facts.parameters)),
                                  human_bytes(static_cast<double>(facts.parameter_bytes)));
+  if (setup.init) text += fmt::format("weights  {}\n", setup.init->describe());
   text += fmt::format("batch    b {} x K {} x P {} = B {}", facts.batch, facts.accumulate, facts.ranks,
                       facts.global_batch);
   if (setup.sequence() > 0)

@@ -40,6 +40,13 @@ void add_model(CLI::App& app, Options& o) {
   group(app.add_option("--recompute", o.recompute,
                        "gpt: what backward computes once more to save memory: none, gelu or block")
             ->capture_default_str());
+  group(
+      app.add_option("--init", o.init,
+                     "weights to start from: a .safetensors file or a folder with model.safetensors (gpt: as "
+                     "Hugging Face's GPT-2), or an llm.c checkpoint (default: drawn from --seed)"));
+  group(app.add_option("--export", o.export_to,
+                       "write the weights after training, in fp32: to PATH.safetensors, or as a folder that "
+                       "Hugging Face's GPT2LMHeadModel loads; with --steps 0 at once"));
 }
 
 void add_data(CLI::App& app, Options& o) {
@@ -55,7 +62,8 @@ void add_data(CLI::App& app, Options& o) {
   group(app.add_option("--batch", o.batch, "b: samples per rank and micro-batch")->capture_default_str());
   group(app.add_option("--global-batch", o.global_batch,
                        "B: samples per optimizer step over all ranks; sets b (strong scaling)"));
-  group(app.add_option("--steps", o.steps, "optimizer steps (default: 300)"));
+  group(
+      app.add_option("--steps", o.steps, "optimizer steps (default: 300); 0, with --export: train nothing"));
   group(app.add_option("--epochs", o.epochs, "passes over the data, in place of --steps"));
   group(app.add_option("--tail", o.tail, "an epoch's incomplete last batch: pad (empty rows) or drop")
             ->capture_default_str());
@@ -196,7 +204,7 @@ void check_numbers(const Options& o) {
   whole("--seq", o.seq, 1, 10'000'000);
   whole("--batch", o.batch, 1, 100'000'000);
   whole("--global-batch", o.global_batch, 1);
-  whole("--steps", o.steps, 1);
+  whole("--steps", o.steps, o.export_to.empty() ? 1 : 0);
   whole("--epochs", o.epochs, 1, 1'000'000'000);
   whole("--workers", o.workers, 0, 1024);
   whole("--prefetch", o.prefetch, 1, 4096);
@@ -256,6 +264,7 @@ void check_together(const Options& o, Given given) {
   refuse("--no-ddp", "--no-comm", "without DDP nothing is communicated");
   refuse("--no-ddp", "--bucket-mb", "without DDP there are no buckets");
   refuse("--no-ddp", "--sync-every-micro-batch", "without DDP nothing is reduced");
+  refuse("--no-comm", "--export", "replicas diverge, and none is the model");
   refuse("--no-comm", "--sync-every-micro-batch", "nothing is communicated");
   const bool gpt = o.model.rfind("gpt", 0) == 0;
   for (const char* option : {"--layers", "--width", "--heads", "--vocab", "--seq", "--recompute"})
@@ -268,6 +277,8 @@ void check_together(const Options& o, Given given) {
   if (o.optimizer != "adamw" && given("--betas")) throw UsageError("--betas belongs to --optimizer adamw");
   if (o.nesterov && o.momentum == 0) throw UsageError("--nesterov needs --momentum above 0");
   if (o.explain_step && o.probe != "bucket") throw UsageError("--explain-step needs --probe bucket");
+  if (given("--init") && o.init.empty()) throw UsageError("--init is empty: give a path");
+  if (given("--export") && o.export_to.empty()) throw UsageError("--export is empty: give a path");
   if (given("--val-data") && o.val_data.empty()) throw UsageError("--val-data is empty: give kind:path");
   if (given("--data") && o.data.empty()) throw UsageError("--data is empty: give kind:path");
 }

@@ -18,6 +18,7 @@ struct Options {
   std::string activation = "relu";
   std::optional<std::int64_t> layers, width, heads, vocab, seq;
   std::string recompute = "none";
+  std::string init, export_to;  ///< weights in and out; empty: drawn from the seed, not written
 
   // Data
   std::string data;  ///< kind:path; empty: the pinned text for gpt, synthetic for mlp

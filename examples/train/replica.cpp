@@ -76,7 +76,10 @@ Replica::Replica(Context& context, const Setup& setup, Blueprint blueprint)
         if (input.dtype != setup.data.train->input().dtype) converted_ = memory.saved.allocate(input);
         model.plan(memory, input);
       }) {
-  store.initialize(context, setup.options.seed);
+  if (!setup.init)
+    store.initialize(context, setup.options.seed);
+  else if (setup.sampler.rank == 0)  // replicate() brings the values to the others
+    setup.init->load(context, store);
   if (compute_dtype(setup.options) != DType::f16) return;
   loss_scale.emplace(context);
   loss.set_scale(loss_scale->scale());

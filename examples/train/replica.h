@@ -33,7 +33,8 @@ struct Blueprint {
   MemoryTable memory;
 };
 
-/// One rank's copy of the model, with all memory that training it takes.
+/// One rank's copy of the model, with all memory that training it takes. Its values are drawn, the same on
+/// all ranks, or with --init read by rank 0; replicate() makes them all ranks'.
 class Replica {
  public:
   Replica(Context& context, const Setup& setup, Blueprint blueprint);

@@ -4,6 +4,7 @@
 #include "examples/train/device.h"
 #include "examples/train/paths.h"
 #include "examples/train/step_graphs.h"
+#include "models/weights/export.h"
 
 namespace tandem::train {
 
@@ -100,8 +101,8 @@ Schedule Setup::schedule() const {
 
 std::string Setup::measured_options() const {
   std::vector<std::string> words;
-  for (const std::string& word :
-       options.arguments_without({"--ranks", "--threads", "--log-dir", "--explain-step", "--log-every"}))
+  for (const std::string& word : options.arguments_without(
+           {"--ranks", "--threads", "--log-dir", "--explain-step", "--log-every", "--export"}))
     if (word != "--no-ddp") words.push_back(quoted(word));
   return fmt::format("{}", fmt::join(words, " "));
 }
@@ -109,7 +110,8 @@ std::string Setup::measured_options() const {
 Setup prepare(const Options& o, int rank, int ranks) {
   if (!o.ddp && ranks > 1)
     throw UsageError("--no-ddp trains on one rank, but {} were started; leave it out, or start one", ranks);
-  Setup setup{.options = o, .config = model_of(o), .data = {}, .sampler = {}, .steps = 0, .window = {}};
+  Setup setup{
+      .options = o, .config = model_of(o), .data = {}, .sampler = {}, .steps = 0, .window = {}, .init = {}};
   setup.data = open_all(o, setup.config);
   setup.sampler = {.dataset_size = setup.data.train->size(),
                    .batch = batch_of(o, ranks),
@@ -125,6 +127,8 @@ Setup prepare(const Options& o, int rank, int ranks) {
     throw UsageError("--explain-step {}: the run has steps 0 to {}", *o.explain_step, setup.steps - 1);
   if (o.warmup_steps > setup.steps)
     throw UsageError("--warmup-steps {}: the run has only {} steps", o.warmup_steps, setup.steps);
+  if (!o.init.empty()) setup.init = std::make_shared<const WeightsFile>(o.init, setup.config);
+  if (!o.export_to.empty() && rank == 0 && !o.dry_run) prepare_export(o.export_to);
   return setup;
 }
 

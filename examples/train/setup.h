@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "dataloader/sampler.h"
 #include "examples/train/options.h"
 #include "models/presets.h"
+#include "models/weights/weights_file.h"
 #include "optim/schedule.h"
 
 namespace tandem::train {
@@ -22,7 +24,8 @@ struct Setup {
   DataSets data;
   DistributedSampler sampler;  ///< of the training data, as this rank sees it: holds b, K, P and the seed
   std::int64_t steps = 0;
-  std::optional<Window> window;  ///< --window
+  std::optional<Window> window;             ///< --window
+  std::shared_ptr<const WeightsFile> init;  ///< --init, checked against the model; null: values are drawn
 
   std::int64_t batch() const { return sampler.batch; }
   /// Tokens of a sample; 0 where samples are not sequences.

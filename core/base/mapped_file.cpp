@@ -1,4 +1,4 @@
-#include "dataloader/mapped_file.h"
+#include "core/base/mapped_file.h"
 
 #include <cerrno>
 #include <cstring>
