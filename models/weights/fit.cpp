@@ -50,15 +50,16 @@ std::vector<Size> gpt_sizes(const StoredWeights& weights, const Tensors& tensors
           {"sequence", "--seq", dimension(tensors, "wpe.weight", 0), gpt.sequence}};
 }
 
-/// "--model gpt2" where that has all sizes of the file; else the options one by one.
-std::string advice(const std::vector<Size>& sizes) {
+/// "--model gpt2" where that other preset has all sizes of the file; else the options one by one.
+std::string advice(const std::vector<Size>& sizes, const std::string& model) {
   const auto is_stored = [&](const GptConfig& gpt) {
     const std::int64_t own[] = {gpt.layers, gpt.width, gpt.heads, gpt.vocabulary, gpt.sequence};
     return std::equal(sizes.begin(), sizes.end(), own,
                       [](const Size& size, std::int64_t n) { return size.stored.value_or(n) == n; });
   };
   for (const std::string& name : preset_names())
-    if (const ModelConfig preset = model_config(name); preset.is_gpt() && is_stored(preset.gpt()))
+    if (const ModelConfig preset = model_config(name);
+        name != model && preset.is_gpt() && is_stored(preset.gpt()))
       return "--model " + name;
   std::vector<std::string> options;
   for (const Size& size : sizes)
@@ -76,7 +77,8 @@ void check_gpt_sizes(const StoredWeights& weights, const Tensors& tensors, const
   }
   if (!stored.empty())
     throw DataError("{}: holds a model with {}, but the model here ({}) has {}: give {}, or another file",
-                    weights.path, fmt::join(stored, ", "), config.name, fmt::join(own, ", "), advice(sizes));
+                    weights.path, fmt::join(stored, ", "), config.name, fmt::join(own, ", "),
+                    advice(sizes, config.name));
 }
 
 void check_mlp_sizes(const StoredWeights& weights, const Tensors& tensors, const ModelConfig& config) {

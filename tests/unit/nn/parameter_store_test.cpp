@@ -39,6 +39,22 @@ TEST(ParameterStore, BindsViewsOfFlatMemory) {
       std::all_of(store.grads().as<float>(), store.grads().as<float>() + 39, [](float g) { return g == 0; }));
 }
 
+TEST(ParameterStore, GivesBackWhatItWasGiven) {
+  Context context = Context::cpu();
+  Parameter a = normal("a", {3, 5}), b = normal("b", {2});
+  b.frozen = true;
+  auto store = ParameterStore::allocate(context, ParameterLayout::in_order({&a, &b}), {&a, &b});
+  store.initialize(context, 7);
+  for (Parameter* p : {&a, &b}) {
+    std::vector<float> values(static_cast<std::size_t>(p->numel()));
+    store.get(context, *p, Tensor::of(values.data(), p->shape));
+    EXPECT_EQ(values, values_of(*p));
+    for (float& v : values) v += 1;
+    store.set(context, *p, Tensor::of(values.data(), p->shape));
+    EXPECT_EQ(values, values_of(*p));
+  }
+}
+
 TEST(ParameterStore, ViewsOutliveAMove) {
   Context context = Context::cpu();
   Parameter a = normal("a", {3});
