@@ -36,6 +36,7 @@ StoredForm stored_form(const Parameter& parameter, const ModelConfig& config, Ma
 
 StoredWeights open_weights(const std::string& path, bool gpt) {
   const std::string name = file_of(path);
+  check_regular_file(name);
   if (gpt && is_llmc_checkpoint(name)) return open_llmc_checkpoint(name);
   const SafetensorsFile file(name);
   StoredWeights weights{
