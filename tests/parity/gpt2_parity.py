@@ -195,7 +195,7 @@ def torch_losses(weights, windows, steps, precision, size, device):
             loss = F.cross_entropy(logits.float().flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(p.values(), CLIP)
+        torch.nn.utils.clip_grad_norm_(list(p.values()), CLIP)
         optimizer.step()
         losses.append(loss.item())
     return losses
