@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "core/base/error.h"
+#include "core/telemetry/host_range.h"
 
 namespace tandem {
 
@@ -33,6 +34,7 @@ StepTimer::StepTimer(Context& context, Probe probe, std::vector<std::int64_t> bu
       on_record_(std::move(on_record)),
       captured_marks_(context, bucket_bytes_.size()) {
   require(captured.every >= kLeastEvery, "captured steps measured every {} steps", captured.every);
+  for (std::size_t i = 0; i < bucket_bytes_.size(); ++i) bucket_names_.push_back(fmt::format("bucket {}", i));
   // Two more than wait: the current step's, and the one at whose end the oldest starts.
   for (int i = 0; i < kInFlight + 2; ++i)
     slots_.push_back({.own_start = context_.make_time_mark(),
@@ -57,6 +59,7 @@ void StepTimer::start_step(std::int64_t step) {
   else
     next.marks.clear();
   current_ = &next;
+  push_range("step");
 }
 
 bool StepTimer::to_measure(std::int64_t step) const {
@@ -66,6 +69,7 @@ bool StepTimer::to_measure(std::int64_t step) const {
 
 void StepTimer::end_step(const StepFacts& facts) {
   require(current_ && !marks_of(*current_).phase(), "a step ended that had not started, or within a phase");
+  pop_range();
   context_.compute().mark(current_->end);
   StepRecord& record = current_->record;
   record.samples = facts.samples;
@@ -137,11 +141,13 @@ void StepTimer::collect_rest() {
 
 void StepTimer::enter_phase(Phase phase) {
   require(current_, "a phase outside of a step");
+  push_range(kPhaseNames[static_cast<std::size_t>(phase)].data());
   if (measures(Probe::step)) marks_of(*current_).enter_phase(phase);
 }
 
 void StepTimer::leave_phase() {
   if (measures(Probe::step)) marks_of(*current_).leave_phase();
+  pop_range();
 }
 
 void StepTimer::bucket_ready(int bucket, Stream& compute) {
@@ -149,11 +155,13 @@ void StepTimer::bucket_ready(int bucket, Stream& compute) {
 }
 
 void StepTimer::bucket_start(int bucket, Stream& comm) {
+  push_range(bucket_names_.at(static_cast<std::size_t>(bucket)).c_str());
   if (measures(Probe::bucket)) marks_of(*current_).bucket_start(bucket, comm);
 }
 
 void StepTimer::bucket_end(int bucket, Stream& comm) {
   if (measures(Probe::bucket)) marks_of(*current_).bucket_end(bucket, comm);
+  pop_range();
 }
 
 void StepTimer::bucket_applied(int bucket) {

@@ -131,6 +131,7 @@ class StepTimer final : public CommObserver {
   const Probe probe_;
   const CapturedSteps captured_;
   const std::vector<std::int64_t> bucket_bytes_;
+  std::vector<std::string> bucket_names_;  // for profilers
   const std::function<void(const StepRecord&)> on_record_;
 
   std::mutex mutex_;  // guards what collect_rest() shares with the stepping thread: the steps that have ended
