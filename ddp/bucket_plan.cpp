@@ -92,4 +92,14 @@ BucketPlan BucketPlan::make(const ParameterList& defined, const ParameterList& r
   return plan;
 }
 
+std::vector<LayoutRange> BucketPlan::shares(int rank, int ranks) const {
+  std::vector<LayoutRange> shares;
+  for (const BucketSpec& bucket : buckets) {
+    require(bucket.numel % ranks == 0, "a bucket of {} elements for {} ranks", bucket.numel, ranks);
+    const std::int64_t share = bucket.numel / ranks;
+    shares.push_back({bucket.offset + rank * share, share});
+  }
+  return shares;
+}
+
 }  // namespace tandem

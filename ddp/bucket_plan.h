@@ -44,6 +44,10 @@ struct BucketPlan {
   ParameterLayout layout;
   DType grad_dtype = DType::f32;  ///< what is reduced
 
+  /// What one of so many ranks owns of each bucket under ZeRO-1: block `rank` of as many equal ones. Cuts
+  /// parameters in two, but at multiples of ParameterLayout::kAlignment.
+  std::vector<LayoutRange> shares(int rank, int ranks) const;
+
   /// `defined`: in definition order. `ready`: in the order in which backward makes gradients final (see
   /// trace_ready_order), used for BucketOrder::ready; parameters that are not in it come last, as defined.
   /// Throws UsageError for a cap that is not above 0 or is absurd, ContractError for a parameter listed twice

@@ -24,14 +24,26 @@ Reducer::Reducer(Context& context, Communicator& communicator, const BucketPlan&
       communicator_(&communicator),
       observer_(observer),
       options_(options),
-      specs_(plan.buckets),
+      plan_(&plan),
+      default_hook_(options.hook ? nullptr : make_plain_hook()),
+      hook_(options.hook ? options.hook : default_hook_.get()),
       scope_(communicator, context.comm()) {
   require(same_layout(plan.layout, store.layout()), "the parameters do not lie where the bucket plan says");
-  if (!options.gradient_as_bucket_view)
-    memory_ = Arena(context, store.grads().bytes() + Arena::kAlignment * std::ssize(specs_));
-  buckets_.reserve(specs_.size());
-  for (const BucketSpec& spec : specs_) add_bucket(spec, store);
+  buckets_.reserve(plan.buckets.size());
+  for (const BucketSpec& spec : plan.buckets) add_bucket(spec, store);
+  Arena measure;
+  plan_memory(measure);
+  memory_ = Arena(context, measure.peak());
+  plan_memory(memory_);
   memory_.seal();
+}
+
+void Reducer::plan_memory(Arena& arena) {
+  for (Bucket& bucket : buckets_) {
+    const Tensor flat = options_.gradient_as_bucket_view ? bucket.grads : arena.allocate(bucket.grads.spec());
+    bucket.reduced = BucketGradients::view(*plan_, bucket.index, flat);
+    hook_->plan(bucket.reduced, arena);
+  }
 }
 
 void Reducer::add_bucket(const BucketSpec& spec, const ParameterStore& store) {
@@ -39,7 +51,6 @@ void Reducer::add_bucket(const BucketSpec& spec, const ParameterStore& store) {
   bucket.index = static_cast<int>(buckets_.size());
   bucket.spec = &spec;
   bucket.grads = store.grads().slice(spec.offset, spec.numel);
-  bucket.reduced = options_.gradient_as_bucket_view ? bucket.grads : memory_.allocate(bucket.grads.spec());
   bucket.ready = context_->make_event();
   bucket.done = context_->make_event();
   for (Parameter* parameter : spec.parameters) {
@@ -114,14 +125,14 @@ void Reducer::launch_full_buckets() {
 
 void Reducer::launch(Bucket& bucket) {
   Stream &compute = context_->compute(), &comm = context_->comm();
-  if (!options_.gradient_as_bucket_view) copy(compute, bucket.grads, bucket.reduced);
+  if (!options_.gradient_as_bucket_view) copy(compute, bucket.grads, bucket.reduced.flat);
   bucket.in_flight = true;
   if (!options_.communicate) return;
 
   compute.record(bucket.ready);
   comm.wait(bucket.ready);
   if (observer_) observer_->bucket_start(bucket.index, comm);
-  if (bucket.reduced.numel() > 0) communicator_->all_reduce(bucket.reduced, ReduceOp::sum, comm);
+  if (bucket.grads.numel() > 0) hook_->run(bucket.reduced, *communicator_, *context_);
   if (observer_) observer_->bucket_end(bucket.index, comm);
   comm.record(bucket.done);
 }
@@ -138,7 +149,7 @@ void Reducer::wait(const Bucket& waited) {
     compute.wait(bucket.done);
     if (observer_) observer_->wait_end(bucket.index, compute);
   }
-  if (!options_.gradient_as_bucket_view) copy(compute, bucket.reduced, bucket.grads);
+  if (!options_.gradient_as_bucket_view) copy(compute, bucket.reduced.flat, bucket.grads);
   bucket.in_flight = false;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/nn/parameter_store.h"
 #include "core/tensor/arena.h"
 #include "ddp/bucket_plan.h"
+#include "ddp/comm_hook.h"
 
 namespace tandem {
 
@@ -18,20 +20,22 @@ struct ReducerOptions {
   bool overlap = true;  ///< launch a bucket as soon as it and all before it are full; else after backward
   bool gradient_as_bucket_view = true;  ///< gradients are slices of buckets; else they are copied in and out
   bool communicate = true;              ///< false: a baseline for measuring; replicas diverge
+  CommHook* hook = nullptr;             ///< what is done to a full bucket; null: an all-reduce
 };
 
 /// A bucket at work.
 struct Bucket {
   int index = 0;
   const BucketSpec* spec = nullptr;
-  Tensor grads;    ///< [numel] what backward writes and the optimizer reads: a slice of the store's gradients
-  Tensor reduced;  ///< [numel] what the collective works on: `grads` itself, or without views a second buffer
-  int pending = 0;         ///< uses still missing in this backward
-  bool in_flight = false;  ///< launched, and nobody has waited for it yet
+  Tensor grads;  ///< [numel] what backward writes and the optimizer reads: a slice of the store's gradients
+  BucketGradients reduced;  ///< what the hook works on: `grads` itself, or without views a second buffer
+  int pending = 0;          ///< uses still missing in this backward
+  bool in_flight = false;   ///< launched, and nobody has waited for it yet
   Event ready, done;
 };
 
-/// Counts gradients as they become final and reduces full buckets on the comm stream while backward goes on.
+/// Counts gradients as they become final and reduces full buckets on the comm stream while backward goes on,
+/// by a hook (CommHook), which is an all-reduce where none is given.
 ///
 /// One optimizer step:  store.start_accumulation();  K × { start_backward(sync); forward; backward(…,
 /// reducer) };  finish();  then wait(bucket) before each bucket's update. Micro-batches before the last run
@@ -46,7 +50,7 @@ struct Bucket {
 /// communication nothing happens on the comm stream and the observer hears of bucket_ready alone. A group of
 /// one rank goes the whole way, with collectives that do nothing.
 ///
-/// A step allocates nothing. Context, communicator, store and observer must outlive the reducer,
+/// A step allocates nothing. Context, communicator, plan, store, hook and observer must outlive the reducer,
 /// which waits at its end until the comm stream is done.
 class Reducer final : public GradientSink {
  public:
@@ -84,6 +88,7 @@ class Reducer final : public GradientSink {
   };
 
   void add_bucket(const BucketSpec& spec, const ParameterStore& store);
+  void plan_memory(Arena& arena);
   void keep_sum_on_first_rank();
   void require_all_touched() const;
   void launch_full_buckets();
@@ -93,8 +98,10 @@ class Reducer final : public GradientSink {
   Communicator* communicator_;
   CommObserver* observer_;
   ReducerOptions options_;
-  std::vector<BucketSpec> specs_;
-  Arena memory_;  // of the second buffers
+  const BucketPlan* plan_;
+  std::unique_ptr<CommHook> default_hook_;
+  CommHook* hook_;
+  Arena memory_;  // of the second buffers and of the hook
   std::vector<Bucket> buckets_;
   std::vector<Slot> slots_;
   std::unordered_map<const Parameter*, std::size_t> slot_of_;

@@ -54,7 +54,7 @@ class Swish final : public tandem::Module {
 
   template <class T>
   void forward_in() {
-    const T *x = x_.as<T>(), *slope = slope_.value.as<T>();
+    const T *x = x_.as<T>(), *slope = slope_.read().as<T>();
     const std::int64_t width = slope_.numel();
     for (std::int64_t i = 0; i < x_.numel(); ++i) y_.as<T>()[i] = x[i] * sigmoid(slope[i % width] * x[i]);
   }

@@ -21,6 +21,7 @@
 #include "examples/train/recorder.h"
 #include "examples/train/rehearsal.h"
 #include "examples/train/replica.h"
+#include "examples/train/sharding.h"
 #include "examples/train/step_graphs.h"
 #include "models/weights/export.h"
 #include "optim/schedule.h"
@@ -30,13 +31,14 @@ namespace {
 
 /// Clips and updates: bucket by bucket as their reductions arrive; with clipping or a loss scale, once all
 /// have.
-void update(Replica& replica, Reducer* reducer, double clip, StepTimer& timer) {
+void update(Replica& replica, Reducer* reducer, Sharding& sharding, double clip, StepTimer& timer) {
   if (replica.needs_norm(clip)) {
     if (reducer)
       for (const Bucket& bucket : reducer->buckets()) reducer->wait(bucket);
-    replica.gradient_norm.compute();
-    if (replica.loss_scale) replica.optimizer->unscale(replica.gradient_norm, *replica.loss_scale);
-    if (clip > 0) replica.optimizer->clip(replica.gradient_norm, clip);
+    GradientNorm& norm = sharding.norm();
+    norm.compute();
+    if (replica.loss_scale) replica.optimizer->unscale(norm, *replica.loss_scale);
+    if (clip > 0) replica.optimizer->clip(norm, clip);
   }
   if (!reducer) {
     replica.optimizer->update_all();
@@ -47,6 +49,7 @@ void update(Replica& replica, Reducer* reducer, double clip, StepTimer& timer) {
     replica.optimizer->update_slice(bucket.spec->offset, bucket.spec->numel);
     timer.bucket_applied(bucket.index);
   }
+  sharding.gather();
 }
 
 void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder,
@@ -65,8 +68,9 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
   std::optional<Reducer> reducer;
   if (o.ddp)
     reducer.emplace(context, world.comm(), replica.plan, replica.store,
-                    ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm}, &timer);
+                    ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm, &replica.hook}, &timer);
   GradientSink& sink = reducer ? static_cast<GradientSink&>(*reducer) : no_reducer;
+  Sharding sharding(context, world.comm(), setup, replica, timer);
   StepFeedback feedback(context, world.comm(), o.ddp && !o.no_comm);
   CommScope comm_scope(world.comm(),
                        context.comm());  // buckets and feedback outlive what the comm stream does with them
@@ -93,7 +97,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
     }
     if (!micro.last()) return;
     const auto scope = timer.measure(Phase::optimizer);
-    update(replica, reducer ? &*reducer : nullptr, o.clip, timer);
+    update(replica, reducer ? &*reducer : nullptr, sharding, o.clip, timer);
   };
 
   const auto read_back = [&](std::int64_t step) {
@@ -122,8 +126,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
       if (setup.sequence() > 0) facts.tokens += batch.valid_targets;
     }
 
-    feedback.send(step, replica.loss.share(),
-                  replica.needs_norm(o.clip) ? replica.gradient_norm.value() : Tensor(),
+    feedback.send(step, replica.loss.share(), replica.needs_norm(o.clip) ? sharding.norm().value() : Tensor(),
                   replica.loss_scale ? replica.loss_scale->scale() : Tensor(), signals.stop_requested());
     timer.end_step(facts);
 
@@ -133,6 +136,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
     if (evaluator && (end || (o.eval_every > 0 && (step + 1) % o.eval_every == 0)))
       recorder.evaluated(evaluator->run(replica), /*classes=*/setup.sequence() == 0);
   }
+  sharding.finish();
   if (stop) recorder.note("stopped", fmt::format("SIGUSR1: stopped after step {}", recorder.step()));
 }
 
@@ -172,7 +176,7 @@ void run(Context& context, World& world, const CommandLine& line,
   const Options& options = setup.options;
   Blueprint blueprint(context, setup);
   const MemoryTable memory = blueprint.memory;
-  RunFacts facts = gather_facts(context, world, setup, blueprint.plan);
+  RunFacts facts = gather_facts(context, world, setup, blueprint);
   if (world.rank() == 0) {
     if (!device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
     if (!world.binding().note.empty()) fmt::print("{}\n", world.binding().note);

@@ -50,7 +50,7 @@ Tensor Gpt::forward(Context& context, const Tensor& ids) {
   Tensor x = embedding_.forward(context, ids);
   for (const auto& block : blocks_) x = block->forward(context, x);
   normed_ = ln_f_.forward(context, x);
-  ops::linear_forward(context, normed_, embedding_.table().value, /*bias=*/{}, /*addend=*/{}, logits_);
+  ops::linear_forward(context, normed_, embedding_.table().read(), /*bias=*/{}, /*addend=*/{}, logits_);
   return logits_;
 }
 

@@ -17,13 +17,14 @@ void validate(const AdamWOptions& options) {
 
 class AdamW final : public Optimizer {
  public:
-  AdamW(Context& context, const ParameterStore& store, const AdamWOptions& options)
-      : Optimizer(context, store, options.weight_decay, 2), options_(options) {}
+  AdamW(Context& context, const ParameterStore& store, const AdamWOptions& options,
+        std::span<const LayoutRange> owned)
+      : Optimizer(context, store, options.weight_decay, 2, owned), options_(options) {}
 
  private:
-  void update(const ops::ChunkRange& range) override {
-    ops::adamw_update(context(), {options_.beta1, options_.beta2, options_.epsilon}, scalars(), range,
-                      values(), masters(), grads(), state(0), state(1));
+  void update(const Flat& flat, const ops::ChunkRange& chunks) override {
+    ops::adamw_update(context(), {options_.beta1, options_.beta2, options_.epsilon}, scalars(), chunks,
+                      flat.values, flat.masters, flat.grads, flat.state[0], flat.state[1]);
   }
 
   AdamWOptions options_;
@@ -31,9 +32,10 @@ class AdamW final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_adamw(Context& context, ParameterStore& store, const AdamWOptions& options) {
+std::unique_ptr<Optimizer> make_adamw(Context& context, ParameterStore& store, const AdamWOptions& options,
+                                      std::span<const LayoutRange> owned) {
   validate(options);
-  return std::make_unique<AdamW>(context, store, options);
+  return std::make_unique<AdamW>(context, store, options, owned);
 }
 
 }  // namespace tandem

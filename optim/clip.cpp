@@ -5,7 +5,10 @@
 namespace tandem {
 
 GradientNorm::GradientNorm(Context& context, const ParameterStore& store)
-    : context_(&context), grads_(store.grads()), table_(context, segments_in_definition_order(store)) {
+    : GradientNorm(context, store.grads(), segments_in_definition_order(store)) {}
+
+GradientNorm::GradientNorm(Context& context, const Tensor& grads, const std::vector<ops::Segment>& segments)
+    : context_(&context), grads_(grads), table_(context, segments) {
   const Shape chunks{std::ssize(table_.chunks())};
   Arena measure;
   measure.allocate(DType::f64, chunks);
@@ -17,7 +20,16 @@ GradientNorm::GradientNorm(Context& context, const ParameterStore& store)
 }
 
 void GradientNorm::compute() {
-  ops::gradient_norm(*context_, table_, grads_, sums_, norm_);
+  sum_chunks();
+  add_sums();
+}
+
+void GradientNorm::sum_chunks() {
+  ops::sums_of_squares(*context_, table_, grads_, sums_);
+}
+
+void GradientNorm::add_sums() {
+  ops::norm_of_sums(*context_, sums_, norm_);
 }
 
 }  // namespace tandem

@@ -7,20 +7,29 @@
 
 namespace tandem {
 
-Optimizer::Optimizer(Context& context, const ParameterStore& store, double weight_decay, int states)
-    : context_(&context),
-      values_(store.values()),
-      masters_(store.masters()),
-      grads_(store.grads()),
-      table_(context, segments_by_offset(store, weight_decay)),
-      scalars_(context, ops::kScalars) {
-  if (states == 0) return;
-  const TensorSpec spec = masters_.spec();
+Optimizer::Optimizer(Context& context, const ParameterStore& store, double weight_decay, int states,
+                     std::span<const LayoutRange> owned)
+    : context_(&context), scalars_(context, ops::kScalars) {
+  const LayoutRange whole{0, store.layout().numel()};
+  if (owned.empty()) owned = {&whole, 1};
+  for (const LayoutRange& range : owned) {
+    const auto slice = [&](const Tensor& flat) { return flat.slice(range.offset, range.numel); };
+    parts_.push_back({range,
+                      ops::SegmentTable(context, segments_by_offset(store, weight_decay, range)),
+                      {slice(store.values()), slice(store.masters()), slice(store.grads()), {}}});
+    state_bytes_ += states * parts_.back().flat.masters.bytes();
+  }
+
   Arena measure;
-  for (int i = 0; i < states; ++i) measure.allocate(spec);
+  bind_state(measure, states);
   memory_ = Arena(context, measure.peak());
-  for (int i = 0; i < states; ++i) state_.push_back(memory_.allocate(spec));
+  bind_state(memory_, states);
   memory_.seal();
+}
+
+void Optimizer::bind_state(Arena& arena, int states) {
+  for (Part& part : parts_)
+    for (int i = 0; i < states; ++i) part.flat.state.at(i) = arena.allocate(part.flat.masters.spec());
 }
 
 void Optimizer::start_step(double lr) {
@@ -42,17 +51,16 @@ void Optimizer::unscale(const GradientNorm& norm, const LossScale& loss_scale) {
 
 void Optimizer::update_slice(std::int64_t offset, std::int64_t numel) {
   require(steps_ > 0, "update_slice() before start_step()");
-  update(chunks_within(table_, offset, numel));
+  for (const Part& part : parts_) {
+    LayoutRange slice = LayoutRange{offset, numel}.within(part.range);
+    if (slice.numel == 0) continue;
+    slice.offset -= part.range.offset;
+    update(part.flat, chunks_within(part.table, slice));
+  }
 }
 
 void Optimizer::update_all() {
-  update_slice(0, values_.numel());
-}
-
-std::int64_t Optimizer::state_bytes() const {
-  std::int64_t bytes = 0;
-  for (const Tensor& state : state_) bytes += state.bytes();
-  return bytes;
+  for (const Part& part : parts_) update_slice(part.range.offset, part.range.numel);
 }
 
 void check_clip(double max_norm) {

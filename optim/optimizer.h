@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/nn/parameter_store.h"
@@ -16,11 +18,14 @@ namespace tandem {
 /// update_slice(…) for slices that together cover the layout once (DDP's buckets as they arrive, or all at
 /// once).
 ///
-/// State (momentum, moments) lies in memory of its own with the store's layout, and so do f32 masters where
-/// the model computes in a shorter type. Which parameter decays and how it scales the learning rate is noted
-/// when the optimizer is made; frozen parameters lie outside the layout and stay as they are. Works on the
-/// compute stream; a step allocates nothing. What changes from step to step is sent by start_step(), so that
-/// the rest of a step can be captured and replayed.
+/// An optimizer may own parts of the layout alone (ZeRO-1: each rank a share of every bucket): it has state
+/// for them, and leaves everything else as it is.
+///
+/// State (momentum, moments) lies in memory of its own, for what is owned; f32 masters, where the model
+/// computes in a shorter type, in the store's. Which parameter decays and how it scales the learning rate is
+/// noted when the optimizer is made; frozen parameters lie outside the layout and stay as they are. Works on
+/// the compute stream; a step allocates nothing. What changes from step to step is sent by start_step(), so
+/// that the rest of a step can be captured and replayed.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -34,35 +39,46 @@ class Optimizer {
   /// Before clip(), where the loss was scaled: takes the scale out of gradients and `norm`; where the norm is
   /// not finite, this step's updates change nothing, and the scale shrinks.
   void unscale(const GradientNorm& norm, const LossScale& loss_scale);
-  /// Updates the parameters that lie in elements [offset, offset + numel) of the layout. Throws ContractError
-  /// if one of their chunks straddles its ends, or before the first start_step().
+  /// Updates what is owned of elements [offset, offset + numel) of the layout. Throws ContractError if a
+  /// chunk of a parameter straddles its ends, or before the first start_step().
   void update_slice(std::int64_t offset, std::int64_t numel);
   void update_all();
 
   std::int64_t steps() const { return steps_; }  ///< started so far, skipped ones included
-  /// Bytes of optimizer state for the layout: 0, 1 or 2 values per element.
-  std::int64_t state_bytes() const;
+  /// Bytes of optimizer state: 0, 1 or 2 values per element that is owned.
+  std::int64_t state_bytes() const { return state_bytes_; }
 
  protected:
-  /// `states`: how many values of state each element has.
-  Optimizer(Context& context, const ParameterStore& store, double weight_decay, int states);
+  static constexpr int kMostStates = 2;
+  /// Flat memory of one part of the layout, all of one length.
+  struct Flat {
+    Tensor values, masters, grads;          ///< masters: f32, or the values
+    std::array<Tensor, kMostStates> state;  ///< as the masters, zero at first; empty where the rule has less
+  };
+
+  /// `states`: how many values of state each element has. `owned`: parts that do not overlap, sorted; none
+  /// means the whole layout.
+  Optimizer(Context& context, const ParameterStore& store, double weight_decay, int states,
+            std::span<const LayoutRange> owned);
 
   Context& context() { return *context_; }
-  const Tensor& values() const { return values_; }           ///< [layout.numel()]
-  const Tensor& masters() const { return masters_; }         ///< [layout.numel()] f32, or the values
-  const Tensor& grads() const { return grads_; }             ///< [layout.numel()]
-  const Tensor& state(int i) const { return state_.at(i); }  ///< [layout.numel()], zero at first
   const Tensor& scalars() const { return scalars_.device(); }
 
  private:
-  /// The rule, for some chunks of the layout.
-  virtual void update(const ops::ChunkRange& range) = 0;
+  /// The rule, for some chunks of a part.
+  virtual void update(const Flat& flat, const ops::ChunkRange& chunks) = 0;
+
+  struct Part {
+    LayoutRange range;
+    ops::SegmentTable table;  // of what lies in the part, offsets from its start
+    Flat flat;
+  };
+  void bind_state(Arena& arena, int states);
 
   Context* context_;
-  Tensor values_, masters_, grads_;
-  ops::SegmentTable table_;  // sorted by offset
+  std::vector<Part> parts_;
   Arena memory_;
-  std::vector<Tensor> state_;
+  std::int64_t state_bytes_ = 0;
   StagedScalars scalars_;  // ops::StepScalar
   std::int64_t steps_ = 0;
 };
@@ -84,10 +100,12 @@ struct AdamWOptions {
 
 /// SGD with momentum as PyTorch has it (see ops::sgd_update). Throws UsageError for a momentum outside
 /// [0, 1), Nesterov without momentum, or a weight decay that is negative or not finite.
-std::unique_ptr<Optimizer> make_sgd(Context& context, ParameterStore& store, const SgdOptions& options);
+std::unique_ptr<Optimizer> make_sgd(Context& context, ParameterStore& store, const SgdOptions& options,
+                                    std::span<const LayoutRange> owned = {});
 
 /// AdamW with decoupled decay (see ops::adamw_update). Throws UsageError for betas outside [0, 1), an epsilon
 /// that is not above 0, or a weight decay that is negative or not finite.
-std::unique_ptr<Optimizer> make_adamw(Context& context, ParameterStore& store, const AdamWOptions& options);
+std::unique_ptr<Optimizer> make_adamw(Context& context, ParameterStore& store, const AdamWOptions& options,
+                                      std::span<const LayoutRange> owned = {});
 
 }  // namespace tandem

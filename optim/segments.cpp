@@ -21,11 +21,17 @@ ops::Segment segment_of(const ParameterLayout::Entry& entry, double weight_decay
 
 }  // namespace
 
-std::vector<ops::Segment> segments_by_offset(const ParameterStore& store, double weight_decay) {
+std::vector<ops::Segment> segments_by_offset(const ParameterStore& store, double weight_decay,
+                                             const LayoutRange& part) {
   std::vector<ops::Segment> segments;
-  for (const auto& entry : store.layout().entries())
-    if (entry.parameter->numel() > 0) segments.push_back(segment_of(entry, weight_decay));
-  std::sort(segments.begin(), segments.end(), [](auto& a, auto& b) { return a.offset < b.offset; });
+  for (const auto& entry : store.layout().entries()) {
+    ops::Segment segment = segment_of(entry, weight_decay);
+    const LayoutRange here = LayoutRange{segment.offset, segment.count}.within(part);
+    segment.offset = here.offset - part.offset;
+    segment.count = here.numel;
+    if (here.numel > 0) segments.push_back(segment);
+  }
+  std::sort(segments.begin(), segments.end(), [](auto& x, auto& y) { return x.offset < y.offset; });
   return segments;
 }
 
@@ -41,17 +47,16 @@ std::vector<ops::Segment> segments_in_definition_order(const ParameterStore& sto
   return segments;
 }
 
-ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, std::int64_t offset, std::int64_t numel) {
+ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, const LayoutRange& slice) {
   const auto chunks = sorted.chunks();
-  const auto end = offset + numel;
-  const auto first = std::partition_point(chunks.begin(), chunks.end(),
-                                          [&](auto& chunk) { return chunk.offset + chunk.count <= offset; });
+  const auto first = std::partition_point(
+      chunks.begin(), chunks.end(), [&](auto& chunk) { return chunk.offset + chunk.count <= slice.offset; });
   const auto last =
-      std::partition_point(first, chunks.end(), [&](auto& chunk) { return chunk.offset < end; });
+      std::partition_point(first, chunks.end(), [&](auto& chunk) { return chunk.offset < slice.end(); });
   if (first != last) {
     const auto& back = *std::prev(last);
-    require(first->offset >= offset && back.offset + back.count <= end,
-            "elements [{}, {}) cut a parameter in two", offset, end);
+    require(first->offset >= slice.offset && back.offset + back.count <= slice.end(),
+            "elements [{}, {}) cut a parameter in two", slice.offset, slice.end());
   }
   return {sorted, first - chunks.begin(), last - first};
 }

@@ -8,16 +8,17 @@
 
 namespace tandem {
 
-/// One segment per non-empty parameter of the store's layout, sorted by offset, so that a slice of flat
-/// memory is a span of them. `weight_decay` is taken by the parameters that decay. Throws UsageError for a
-/// parameter whose lr_scale is negative or not finite.
-std::vector<ops::Segment> segments_by_offset(const ParameterStore& store, double weight_decay);
+/// One segment per parameter of the store's layout of which something lies in `part`, sorted by offset, which
+/// is counted from the start of `part`. `weight_decay` is taken by the parameters that decay. Throws
+/// UsageError for a parameter whose lr_scale is negative or not finite.
+std::vector<ops::Segment> segments_by_offset(const ParameterStore& store, double weight_decay,
+                                             const LayoutRange& part);
 
-/// The same without decay, in the order in which the parameters are defined.
+/// One segment per non-empty parameter, without decay, in the order in which the parameters are defined.
 std::vector<ops::Segment> segments_in_definition_order(const ParameterStore& store);
 
-/// The chunks of a table (sorted by offset) that lie in elements [offset, offset + numel). Throws
-/// ContractError if one lies only partly there. Allocates nothing.
-ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, std::int64_t offset, std::int64_t numel);
+/// The chunks of a table (sorted by offset) that lie in `slice`. Throws ContractError if one lies only partly
+/// there. Allocates nothing.
+ops::ChunkRange chunks_within(const ops::SegmentTable& sorted, const LayoutRange& slice);
 
 }  // namespace tandem

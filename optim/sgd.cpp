@@ -16,14 +16,15 @@ void validate(const SgdOptions& options) {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(Context& context, const ParameterStore& store, const SgdOptions& options)
-      : Optimizer(context, store, options.weight_decay, options.momentum > 0 ? 1 : 0), options_(options) {}
+  Sgd(Context& context, const ParameterStore& store, const SgdOptions& options,
+      std::span<const LayoutRange> owned)
+      : Optimizer(context, store, options.weight_decay, options.momentum > 0 ? 1 : 0, owned),
+        options_(options) {}
 
  private:
-  void update(const ops::ChunkRange& range) override {
-    const Tensor momentum = options_.momentum > 0 ? state(0) : Tensor();
-    ops::sgd_update(context(), {options_.momentum, options_.nesterov}, scalars(), range, values(), masters(),
-                    grads(), momentum);
+  void update(const Flat& flat, const ops::ChunkRange& chunks) override {
+    ops::sgd_update(context(), {options_.momentum, options_.nesterov}, scalars(), chunks, flat.values,
+                    flat.masters, flat.grads, flat.state[0]);
   }
 
   SgdOptions options_;
@@ -31,9 +32,10 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_sgd(Context& context, ParameterStore& store, const SgdOptions& options) {
+std::unique_ptr<Optimizer> make_sgd(Context& context, ParameterStore& store, const SgdOptions& options,
+                                    std::span<const LayoutRange> owned) {
   validate(options);
-  return std::make_unique<Sgd>(context, store, options);
+  return std::make_unique<Sgd>(context, store, options, owned);
 }
 
 }  // namespace tandem

@@ -8,7 +8,8 @@
 
 namespace tandem {
 
-/// sum for gradients (f32, f64, later bf16 and f16); min and max for control (i64, f64); sum also takes i64.
+/// sum for gradients (f32, f64, bf16, f16); min and max for control (i64, f64); sum also takes i64. A sum of
+/// 16-bit numbers over P ranks is rounded P − 1 times.
 enum class ReduceOp { sum, min, max };
 
 /// A group of ranks and its collectives. Each is ordered in `stream` like any other work: the call returns at

@@ -22,6 +22,8 @@ Context Context::on_host(Device device, int compute_threads, std::shared_ptr<Dev
   context.copy_ = context.compute_;
   context.comm_ = std::make_shared<Stream>(std::make_unique<cpu::WorkerStream>("comm"));
   context.control_ = context.comm_;
+  context.beside_.reset(new Context(context.device_, 1, context.impl_));
+  context.beside_->compute_ = std::make_shared<Stream>(std::make_unique<cpu::InlineStream>());
   return context;
 }
 

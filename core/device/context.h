@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/device/device.h"
 #include "core/device/device_impl.h"
@@ -46,6 +47,18 @@ class Context {
   /// Collectives on host memory: a worker thread, which alone calls MPI. On the CPU it is comm().
   Stream& control() { return *control_; }
 
+  /// Operations in the order of comm(), between collectives: `work` is called with a Context whose compute()
+  /// is that stream. On a GPU that happens at once and launches kernels there; on the CPU the stream's thread
+  /// does it when its turn comes, so what `work` refers to must live until then. Whatever `work` needs fits
+  /// into a Task. It computes with one thread, and allocates nothing.
+  template <class Work>
+  void on_comm(Work work) {
+    if (device_.kind == DeviceKind::cpu)
+      comm().enqueue([beside = beside_.get(), work = std::move(work)] { work(*beside); });
+    else
+      work(*beside_);
+  }
+
   /// What `work` puts on the compute stream, and on streams that wait for it, becomes a graph instead of
   /// being run. The compute stream must have waited for those streams again when `work` returns. Throws
   /// ContractError on the CPU, whose work cannot be captured, and what `work` throws.
@@ -69,6 +82,7 @@ class Context {
   int compute_threads_;
   std::shared_ptr<DeviceImpl> impl_;
   std::shared_ptr<Stream> compute_, comm_, copy_, control_;  // two of them may be one
+  std::shared_ptr<Context> beside_;                          // what on_comm() hands out
 };
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/base/philox.h"
@@ -26,6 +27,25 @@ class CountingSink final : public GradientSink {
 
  private:
   std::unordered_map<const Parameter*, int> calls_;
+};
+
+/// Notes which parameters' values forward asks for.
+class ReadLog final : public ValueGate {
+ public:
+  explicit ReadLog(const ParameterList& parameters) : parameters_(parameters) {
+    for (Parameter* p : parameters_) p->gate = this;
+  }
+  ReadLog(const ReadLog&) = delete;
+  ReadLog& operator=(const ReadLog&) = delete;
+  ~ReadLog() override {
+    for (Parameter* p : parameters_) p->gate = nullptr;
+  }
+  void await(const Parameter& parameter) override { read_.insert(&parameter); }
+  bool read(const Parameter& parameter) const { return read_.contains(&parameter); }
+
+ private:
+  const ParameterList& parameters_;
+  std::unordered_set<const Parameter*> read_;
 };
 
 /// One check of one module. Philox streams: 0 input, 1 parameters, 2 projection, 3 choice of probes.
@@ -104,8 +124,10 @@ class Checker {
       if (!p->frozen) std::fill_n(p->grad.as<double>(), p->numel(), std::numeric_limits<double>::quiet_NaN());
     store_->start_accumulation();
     CountingSink sink;
+    const ReadLog reads(parameters_);
     const Tensor dx = pass(sink);
     for (Parameter* p : parameters_) {
+      if (!reads.read(*p)) fail(fmt::format("forward took {} without Parameter::read()", p->name));
       const int expected = p->frozen ? 0 : p->uses;
       if (sink.calls(*p) != expected)
         fail(fmt::format("{} was announced {} times instead of {}", p->name, sink.calls(*p), expected));

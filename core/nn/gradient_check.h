@@ -24,9 +24,10 @@ struct GradientCheckResult {
 /// Compares backward with central finite differences in double precision, for the input and every parameter:
 /// the loss is a fixed random projection of the output. The module must be new (its parameters unbound);
 /// their dtype is set to f64 here. Also checks that the first gradient write assigns and a second backward
-/// adds, that every parameter announces itself exactly `uses` times, that freezing any one parameter (after
-/// planning: modules ask `frozen` in backward) leaves its gradient alone and changes no other, and that the
-/// input is not changed. Source: the usual (f(x + h) − f(x − h)) / 2h.
+/// adds, that every parameter announces itself exactly `uses` times, that forward takes values by read(),
+/// that freezing any one parameter (after planning: modules ask `frozen` in backward) leaves its gradient
+/// alone and changes no other, and that the input is not changed. Source: the usual (f(x + h) − f(x − h)) /
+/// 2h.
 GradientCheckResult check_gradients(Module& module, const Shape& input,
                                     const GradientCheckOptions& options = {});
 

@@ -29,7 +29,8 @@ class Module {
   /// Returns the shape and dtype of the output.
   virtual TensorSpec plan(MemoryPlan& memory, const TensorSpec& input) = 0;
 
-  /// Returns the output, in planned memory. `x` must stay unchanged until backward is done.
+  /// Returns the output, in planned memory. `x` must stay unchanged until backward is done. Takes its
+  /// parameters' values by Parameter::read(), just before it needs them.
   virtual Tensor forward(Context& context, const Tensor& x) = 0;
 
   /// Given the gradient of the last forward's output (which it may overwrite), writes every parameter's

@@ -26,6 +26,17 @@ struct Shard {
   int dim = 0, index = 0, count = 1;
 };
 
+struct Parameter;
+
+/// Says when a parameter's value may be read, where it arrives while forward is already at work (ZeRO's
+/// all-gather).
+class ValueGate {
+ public:
+  virtual ~ValueGate() = default;
+  /// Makes the compute stream wait until the parameter's value is there.
+  virtual void await(const Parameter& parameter) = 0;
+};
+
 /// A learnable tensor: what optimizers, DDP and checkpoints see of a model. `value` and `grad` are views that
 /// ParameterStore::allocate() binds; until then they are empty. Modules own their parameters; addresses must
 /// stay put.
@@ -48,6 +59,14 @@ struct Parameter {
   Shard shard;
 
   Tensor value, grad;
+  ValueGate* gate = nullptr;  ///< what read() asks; null where the value is always there
+
+  /// The value, for forward: what the compute stream is given from here on sees all of it. Backward, which
+  /// follows a forward, takes `value`.
+  const Tensor& read() const {
+    if (gate) gate->await(*this);
+    return value;
+  }
 
   std::int64_t numel() const { return shape.numel(); }
 

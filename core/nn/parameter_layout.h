@@ -1,11 +1,24 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "core/nn/parameter.h"
 
 namespace tandem {
+
+/// Elements [offset, offset + numel) of flat memory.
+struct LayoutRange {
+  std::int64_t offset = 0, numel = 0;
+
+  std::int64_t end() const { return offset + numel; }
+  /// What lies in both; of size 0 if nothing does.
+  LayoutRange within(const LayoutRange& other) const {
+    const std::int64_t from = std::max(offset, other.offset), to = std::min(end(), other.end());
+    return {from, std::max<std::int64_t>(to - from, 0)};
+  }
+};
 
 /// Where each parameter lies in flat memory. Offsets are in elements; gaps are padding and always zero.
 /// Values, gradients and optimizer state share one layout, so an update runs over plain slices. DDP's

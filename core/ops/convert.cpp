@@ -4,9 +4,9 @@
 
 namespace tandem::ops {
 
-void convert(Context& context, const Tensor& from, const Tensor& to) {
+void convert(Context& context, const Tensor& from, const Tensor& to, float factor) {
   require(from.numel() == to.numel(), "convert: {} to {}", from.shape().str(), to.shape().str());
-  table_of(context).convert(context, from, to);
+  table_of(context).convert(context, from, to, factor);
 }
 
 void add_scaled(Context& context, const Tensor& factor, const Tensor& value, const Tensor& to, Write write) {

@@ -6,8 +6,9 @@
 
 namespace tandem::ops {
 
-/// to[i] = from[i], rounded to nearest even: between f32 and any floating type of the device.
-void convert(Context& context, const Tensor& from, const Tensor& to);
+/// to[i] = factor · from[i], rounded to nearest even: between any floating types of the device (f32, bf16,
+/// f16; on the CPU f64 too).
+void convert(Context& context, const Tensor& from, const Tensor& to, float factor = 1);
 
 /// to [1] f64 (+)= factor [1] f64 · value [1] f64
 void add_scaled(Context& context, const Tensor& factor, const Tensor& value, const Tensor& to, Write write);

@@ -2,11 +2,13 @@
 
 #include "core/ops/activation.h"
 #include "core/ops/attention.h"
+#include "core/ops/axpy.h"
 #include "core/ops/convert.h"
 #include "core/ops/cross_entropy.h"
 #include "core/ops/embedding.h"
 #include "core/ops/layer_norm.h"
 #include "core/ops/linear.h"
+#include "core/ops/orthonormalize.h"
 #include "core/ops/tuning.h"
 #include "core/ops/update.h"
 
@@ -33,9 +35,12 @@
   X(cross_entropy_forward_backward) \
   X(sgd_update)                     \
   X(adamw_update)                   \
-  X(gradient_norm)                  \
+  X(sums_of_squares)                \
+  X(norm_of_sums)                   \
   X(clip_scale)                     \
   X(unscale)                        \
+  X(axpy)                           \
+  X(orthonormalize)                 \
   X(convert)                        \
   X(add_scaled)                     \
   X(set_tuning)                     \

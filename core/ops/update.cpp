@@ -11,7 +11,7 @@ namespace {
 std::vector<Segment> cut(std::span<const Segment> segments) {
   std::vector<Segment> chunks;
   for (const Segment& segment : segments)
-    for (std::int64_t at = 0; at < segment.count; at += SegmentTable::kChunk) {
+    for (std::int64_t at = 0; at == 0 || at < segment.count; at += SegmentTable::kChunk) {
       Segment chunk = segment;
       chunk.offset += at;
       chunk.count = std::min(SegmentTable::kChunk, segment.count - at);
@@ -77,13 +77,22 @@ void adamw_update(Context& context, const AdamWRule& rule, const Tensor& scalars
     table_of(context).adamw_update(context, rule, scalars, range, value, master, grad, m, v);
 }
 
+void sums_of_squares(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums) {
+  check_range({table, 0, std::ssize(table.chunks())}, grad);
+  check_numbers(sums, std::ssize(table.chunks()), "sums of squares");
+  if (sums.numel() > 0) table_of(context).sums_of_squares(context, table, grad, sums);
+}
+
+void norm_of_sums(Context& context, const Tensor& sums, const Tensor& norm) {
+  check_numbers(sums, sums.numel(), "sums of squares");
+  check_numbers(norm, 1, "norm");
+  table_of(context).norm_of_sums(context, sums, norm);
+}
+
 void gradient_norm(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums,
                    const Tensor& norm) {
-  check_range({table, 0, std::ssize(table.chunks())}, grad);
-  require(sums.numel() >= std::ssize(table.chunks()) && sums.dtype() == DType::f64,
-          "gradient norm: {} sums for {} chunks", sums.numel(), table.chunks().size());
-  check_numbers(norm, 1, "norm");
-  table_of(context).gradient_norm(context, table, grad, sums, norm);
+  sums_of_squares(context, table, grad, sums);
+  norm_of_sums(context, sums, norm);
 }
 
 void clip_scale(Context& context, const Tensor& norm, double max_norm, const Tensor& scalars) {

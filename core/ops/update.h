@@ -23,6 +23,7 @@ class SegmentTable {
  public:
   static constexpr std::int64_t kChunk = 1 << 14;
 
+  /// An empty segment becomes an empty chunk.
   SegmentTable(Context& context, std::span<const Segment> segments);
 
   std::span<const Segment> chunks() const { return chunks_; }
@@ -76,8 +77,14 @@ void adamw_update(Context& context, const AdamWRule& rule, const Tensor& scalars
                   const Tensor& value, const Tensor& master, const Tensor& grad, const Tensor& m,
                   const Tensor& v);
 
-/// norm [1] f64 = √(Σ grad²) over all chunks of the table; each is summed in fp64, and the chunks' sums in
-/// order, so that it depends on neither buckets nor threads. `sums`: [chunks] f64 of scratch.
+/// sums [chunks] f64: sums[i] = Σ grad² over chunk i of the table, in fp64; 0 for an empty one.
+void sums_of_squares(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums);
+
+/// norm [1] f64 = √(Σ sums), added in order. `sums`: f64.
+void norm_of_sums(Context& context, const Tensor& sums, const Tensor& norm);
+
+/// Both: norm = √(Σ grad²) over all chunks of the table, which depends on neither buckets nor threads.
+/// `sums`: [chunks] f64 of scratch.
 void gradient_norm(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums,
                    const Tensor& norm);
 

@@ -22,10 +22,17 @@ Json or_null(const std::optional<T>& value) {
 Json buckets_json(const RunFacts& facts) {
   Json made = Json::array();
   for (const BucketFacts& bucket : facts.buckets)
-    made.push_back({{"bytes", bucket.bytes}, {"parameters", bucket.parameters}});
+    made.push_back(
+        {{"bytes", bucket.bytes}, {"wire_bytes", bucket.wire_bytes}, {"parameters", bucket.parameters}});
+  Json others = Json::array();
+  for (std::size_t i = 0; i < facts.others.size(); ++i)
+    others.push_back({{"id", facts.buckets.size() + i},
+                      {"wire_bytes", facts.others[i].wire_bytes},
+                      {"what", facts.others[i].what}});
   return {{"asked_mb", or_null(facts.bucket_mb)},
           {"asked_first_mb", or_null(facts.first_bucket_mb)},
-          {"made", std::move(made)}};
+          {"made", std::move(made)},
+          {"other_collectives", std::move(others)}};
 }
 
 Json places_json(const std::vector<RankPlace>& places) {
@@ -86,6 +93,13 @@ Json environment_json(const RunFacts& facts, const Environment& e) {
 
 }  // namespace
 
+std::vector<std::int64_t> wire_bytes_by_id(const RunFacts& facts) {
+  std::vector<std::int64_t> bytes;
+  for (const BucketFacts& bucket : facts.buckets) bytes.push_back(bucket.wire_bytes);
+  for (const CollectiveFacts& other : facts.others) bytes.push_back(other.wire_bytes);
+  return bytes;
+}
+
 std::string run_json(const RunFacts& f, const Environment& environment) {
   const Json json = {
       {"version", kLogVersion},
@@ -108,6 +122,8 @@ std::string run_json(const RunFacts& f, const Environment& environment) {
       {"ddp", f.ddp},
       {"communicate", f.communicate},
       {"compute_threads", f.compute_threads},
+      {"comm_hook", f.comm_hook},
+      {"zero", f.zero},
       {"buckets", buckets_json(f)},
       {"injected", f.injected},
       {"probe_overhead", or_null(f.probe_overhead)},

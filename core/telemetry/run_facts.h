@@ -14,7 +14,14 @@ namespace tandem {
 /// One bucket as it was really made.
 struct BucketFacts {
   std::int64_t bytes = 0;               ///< padding included
+  std::int64_t wire_bytes = 0;          ///< on the wire, counted as those of an all-reduce
   std::vector<std::string> parameters;  ///< in the order in which they lie in it
+};
+
+/// A collective of a step beside the buckets' reductions: ZeRO-1's.
+struct CollectiveFacts {
+  std::int64_t wire_bytes = 0;
+  std::string what;
 };
 
 /// Where one rank runs.
@@ -43,8 +50,11 @@ struct RunFacts {
   int compute_threads = 1;
   std::optional<double> bucket_mb = {}, first_bucket_mb = {};  ///< asked for; empty without DDP
   std::vector<BucketFacts> buckets = {};                       ///< made; in launch order
-  std::vector<std::string> injected = {};                      ///< Faults::describe()
-  std::optional<double> probe_overhead = {};                   ///< a share of the step
+  std::vector<CollectiveFacts> others = {};   ///< in the steps' logs their ids follow the buckets'
+  std::string comm_hook = "allreduce";        ///< what is done to a bucket
+  int zero = 0;                               ///< 1: the optimizer's state is sharded
+  std::vector<std::string> injected = {};     ///< Faults::describe()
+  std::optional<double> probe_overhead = {};  ///< a share of the step
 
   double model_flop = 0;                     ///< of a token, or of a sample where there are none
   std::optional<double> peak_flops = {};     ///< of rank 0's device, by its maker
@@ -59,6 +69,9 @@ struct RunFacts {
   std::vector<RankPlace> places = {};                     ///< by rank
   std::string started = {};                               ///< local date and time, ISO 8601
 };
+
+/// Bytes on the wire of all collectives that a step times, by their id in its log.
+std::vector<std::int64_t> wire_bytes_by_id(const RunFacts& facts);
 
 /// The content of run.json; null for what was not measured or does not apply, as all of GPUs on a CPU.
 std::string run_json(const RunFacts& facts, const Environment& environment);

@@ -82,23 +82,41 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-std::string bucket_table(std::span<const BucketFacts> buckets) {
+std::string bucket_table(const RunFacts& facts) {
+  const auto& buckets = facts.buckets;
+  const bool wire = std::any_of(buckets.begin(), buckets.end(),
+                                [](const BucketFacts& b) { return b.wire_bytes != b.bytes; });
   std::string text;
   const Lines out(text);
-  fmt::format_to(out, "Buckets, in launch order\n  {:>3}  {:>10}  {:>10}  {}\n", "#", "bytes", "parameters",
-                 "from .. to");
+  const auto columns = [&](const std::string& bytes, const std::string& sent, auto parameters) {
+    fmt::format_to(out, "  {:>10}", bytes);
+    if (wire) fmt::format_to(out, "  {:>11}", sent);
+    fmt::format_to(out, "  {:>10}", parameters);
+  };
+  const auto human = [](std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); };
+
+  fmt::format_to(out, "Buckets, in launch order\n  {:>3}", "#");
+  columns("bytes", "on the wire", "parameters");
+  fmt::format_to(out, "  from .. to\n");
+  BucketFacts all;
   std::size_t parameters = 0;
-  double bytes = 0;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     const BucketFacts& b = buckets[i];
-    fmt::format_to(out, "  {:>3}  {:>10}  {:>10}  {}", i, human_bytes(static_cast<double>(b.bytes)),
-                   b.parameters.size(), b.parameters.empty() ? "" : b.parameters.front());
+    fmt::format_to(out, "  {:>3}", i);
+    columns(human(b.bytes), human(b.wire_bytes), b.parameters.size());
+    fmt::format_to(out, "  {}", b.parameters.empty() ? "" : b.parameters.front());
     if (b.parameters.size() > 1) fmt::format_to(out, " .. {}", b.parameters.back());
     fmt::format_to(out, "\n");
     parameters += b.parameters.size();
-    bytes += static_cast<double>(b.bytes);
+    all.bytes += b.bytes;
+    all.wire_bytes += b.wire_bytes;
   }
-  fmt::format_to(out, "  {:>3}  {:>10}  {:>10}\n", "all", human_bytes(bytes), parameters);
+  fmt::format_to(out, "  {:>3}", "all");
+  columns(human(all.bytes), human(all.wire_bytes), parameters);
+  fmt::format_to(out, "\n");
+  for (std::size_t i = 0; i < facts.others.size(); ++i)
+    fmt::format_to(out, "  {:>3}  {:>10}  {:>11}  {}\n", buckets.size() + i, "",
+                   human(facts.others[i].wire_bytes), facts.others[i].what);
   return trimmed(text);
 }
 

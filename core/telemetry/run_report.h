@@ -8,8 +8,9 @@
 
 namespace tandem {
 
-/// The buckets really made: a line each, in launch order.
-std::string bucket_table(std::span<const BucketFacts> buckets);
+/// The buckets really made, a line each, in launch order: what they put on the wire where that is not their
+/// size, and what else a step communicates.
+std::string bucket_table(const RunFacts& facts);
 
 struct ReportFacts {
   int ranks = 1;

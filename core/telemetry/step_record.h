@@ -24,13 +24,14 @@ struct PhaseSpan {
 
 /// One reduction of one bucket in one step, in microseconds since the step's start on this rank. A bucket is
 /// reduced once a step, K times where every micro-batch is synchronised; a step without communication has
-/// none.
+/// none. Ids from the number of buckets on are the step's other collectives (RunFacts::others); a gather of
+/// parameters may end in the step after, whose forward waits for it.
 struct BucketRecord {
   int id = 0;
-  std::int64_t bytes = 0;
-  double ready_us = 0;  ///< its last gradient was written
-  double start_us = 0;  ///< its collective began (its turn on the comm stream)
-  double end_us = 0;    ///< its collective ended
+  std::int64_t bytes = 0;  ///< on the wire, counted as those of an all-reduce
+  double ready_us = 0;     ///< its last gradient was written
+  double start_us = 0;     ///< its collective began (its turn on the comm stream)
+  double end_us = 0;       ///< its collective ended
   double wait_start_us = 0,
          wait_end_us = 0;            ///< the compute stream stood still for it (equal where it did not)
   std::optional<double> applied_us;  ///< its parameters were updated

@@ -13,6 +13,7 @@
 #include "core/telemetry/peak_rate.h"
 #include "core/telemetry/run_report.h"
 #include "examples/train/device.h"
+#include "examples/train/sharding.h"
 #include "tandem_version.h"
 
 namespace tandem::train {
@@ -44,12 +45,29 @@ std::vector<RankPlace> gather_places(Context& context, World& world) {
   return places;
 }
 
-std::vector<BucketFacts> bucket_facts(const BucketPlan& plan) {
+std::vector<BucketFacts> bucket_facts(const BucketPlan& plan, CommHook& hook) {
+  const std::vector<std::int64_t> sent = wire_bytes(hook, plan);
   std::vector<BucketFacts> facts;
   for (const BucketSpec& bucket : plan.buckets) {
     BucketFacts& made = facts.emplace_back();
     made.bytes = bucket.bytes(plan.grad_dtype);
+    made.wire_bytes = sent[facts.size() - 1];
     for (const Parameter* parameter : bucket.parameters) made.parameters.push_back(parameter->name);
+  }
+  return facts;
+}
+
+/// ZeRO-1's collectives, in the order of the ids that ParameterGather and ShardedNorm give them.
+std::vector<CollectiveFacts> zero_facts(const BucketPlan& plan, const Setup& setup) {
+  std::vector<CollectiveFacts> facts;
+  if (setup.options.zero == 0) return facts;
+  for (std::size_t i = 0; i < plan.buckets.size(); ++i)
+    facts.push_back({plan.buckets[i].bytes(plan.layout.dtype()) / 2,
+                     fmt::format("gathers the new values of bucket {}", i)});
+  if (shards_norm(setup.options)) {
+    const NormBytes norm = sharded_norm_bytes(plan, setup.sampler.ranks);
+    facts.push_back({norm.heads, "for the gradients' norm: the heads of shares"});
+    facts.push_back({norm.sums, "for the gradients' norm: the sums of chunks"});
   }
   return facts;
 }
@@ -62,6 +80,7 @@ std::string memory_lines(const MemoryTable& m) {
       bytes(m.total()), bytes(m.parameters), bytes(m.gradients), bytes(m.optimizer), bytes(m.activations),
       bytes(m.scratch), bytes(m.batches));
   if (m.bucket_copies > 0) text += fmt::format(", bucket copies {}", bytes(m.bucket_copies));
+  if (m.communication > 0) text += fmt::format(", communication {}", bytes(m.communication));
   return text + "\n";
 }
 
@@ -85,15 +104,21 @@ std::string bucket_line(const Setup& setup, const RunFacts& facts) {
   double largest = 0;
   for (const BucketFacts& bucket : facts.buckets)
     largest = std::max(largest, static_cast<double>(bucket.bytes));
-  return fmt::format("buckets  {} in {} order, largest {}; {}, {}{}\n", facts.buckets.size(), o.bucket_order,
-                     human_bytes(largest), o.overlap ? "reduced during backward" : "reduced after backward",
-                     o.gradient_as_bucket_view ? "gradients are views" : "gradients are copied",
+  std::string ways;
+  if (o.comm_hook != "allreduce") ways += ", sent by " + o.comm_hook;
+  if (!o.reduce_dtype.empty()) ways += ", summed in " + o.reduce_dtype;
+  if (o.zero > 0) ways += ", optimizer sharded (ZeRO-1)";
+  return fmt::format("buckets  {} in {} order, largest {}; {}, {}{}{}\n", facts.buckets.size(),
+                     o.bucket_order, human_bytes(largest),
+                     o.overlap ? "reduced during backward" : "reduced after backward",
+                     o.gradient_as_bucket_view ? "gradients are views" : "gradients are copied", ways,
                      o.no_comm ? "; NOT COMMUNICATED: replicas diverge (--no-comm)" : "");
 }
 
 }  // namespace
 
-RunFacts gather_facts(Context& context, World& world, const Setup& setup, const BucketPlan& plan) {
+RunFacts gather_facts(Context& context, World& world, const Setup& setup, const Blueprint& blueprint) {
+  const BucketPlan& plan = blueprint.plan;
   const Options& o = setup.options;
   RunFacts facts;
   facts.model = o.model;
@@ -114,7 +139,10 @@ RunFacts gather_facts(Context& context, World& world, const Setup& setup, const 
   if (o.ddp) {
     facts.bucket_mb = o.bucket_mb;
     facts.first_bucket_mb = o.first_bucket_mb;
-    facts.buckets = bucket_facts(plan);
+    facts.comm_hook = o.reduce_dtype.empty() ? o.comm_hook : "allreduce in " + o.reduce_dtype;
+    facts.zero = static_cast<int>(o.zero);
+    facts.buckets = bucket_facts(plan, *blueprint.hook);
+    facts.others = zero_facts(plan, setup);
   }
   facts.injected = Faults(o.inject, world.size()).describe();
   facts.arguments = o.arguments;
@@ -155,7 +183,7 @@ std::string introduce(const Setup& setup, const RunFacts& facts, const MemoryTab
   text += data_lines(setup) + bucket_line(setup, facts) + memory_lines(memory);
   for (const std::string& fault : facts.injected)
     text += fmt::format("INJECTED {}: figures of this run are no measurement\n", fault);
-  if (buckets && o.ddp) text += "\n" + bucket_table(facts.buckets);
+  if (buckets && o.ddp) text += "\n" + bucket_table(facts);
   return text;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/telemetry/step_timer.h"
+#include "examples/train/comm_hook.h"
 #include "tandem_version.h"
 
 namespace tandem::train {
@@ -111,6 +112,15 @@ void add_ddp(CLI::App& app, Options& o) {
   group(app.add_flag("--gradient-as-bucket-view,!--no-gradient-as-bucket-view", o.gradient_as_bucket_view,
                      "gradients are slices of their buckets (default), or are copied in and out"));
   group(app.add_flag("--overlap,!--no-overlap", o.overlap, "reduce during backward (default), or after it"));
+  group(app.add_option("--comm-hook", o.comm_hook,
+                       "how fp32 gradients travel: allreduce (as they are), bf16, fp16, or powersgd:RANK "
+                       "(matrices as products of two of that rank, with error feedback)")
+            ->capture_default_str());
+  group(app.add_option("--reduce-dtype", o.reduce_dtype,
+                       "fp32: reduce gradients of 16 bits in fp32 (default: as they are)"));
+  group(app.add_option("--zero", o.zero,
+                       "1: each rank keeps the optimizer's state of its share alone (ZeRO-1); 0: of all")
+            ->capture_default_str());
   group(
       app.add_flag("--no-comm", o.no_comm, "do not communicate: a baseline for measuring, replicas diverge"));
 }
@@ -211,6 +221,7 @@ void check_numbers(const Options& o) {
   whole("--eval-every", o.eval_every, 0);
   whole("--warmup-steps", o.warmup_steps, 0);
   whole("--accumulate", o.accumulate, 1, 1'000'000);
+  whole("--zero", o.zero, 0, 1);
   whole("--log-every", o.log_every, 1);
   whole("--explain-step", o.explain_step, 0);
   whole("--probe-every", o.probe_every, StepTimer::kLeastEvery);
@@ -244,6 +255,7 @@ void check_choices(const Options& o) {
     throw UsageError("--threads and --precision {}: ranks as threads compute on the CPU, in fp32",
                      o.precision);
   if (!o.grad_dtype.empty()) one_of("--grad-dtype", o.grad_dtype, {"fp32", "bf16", "fp16"});
+  check_hook(o);
   if (!o.grad_dtype.empty() && o.grad_dtype != "fp32" && o.accumulate > 1)
     throw UsageError("--grad-dtype {} and --accumulate {}: micro-batches accumulate in fp32; leave one out",
                      o.grad_dtype, o.accumulate);
@@ -266,6 +278,16 @@ void check_together(const Options& o, Given given) {
   refuse("--no-ddp", "--sync-every-micro-batch", "without DDP nothing is reduced");
   refuse("--no-comm", "--export", "replicas diverge, and none is the model");
   refuse("--no-comm", "--sync-every-micro-batch", "nothing is communicated");
+  for (const char* option : {"--comm-hook", "--reduce-dtype"}) {
+    refuse("--no-ddp", option, "without DDP nothing is reduced");
+    refuse("--no-comm", option, "nothing is communicated");
+  }
+  if (o.zero > 0) {
+    refuse("--no-ddp", "--zero", "one rank has nothing to share");
+    refuse("--no-comm", "--zero", "a rank would train its own share alone");
+    refuse("--sync-every-micro-batch", "--zero",
+           "after a micro-batch's reduce-scatter no rank has the whole sum to go on with");
+  }
   const bool gpt = o.model.rfind("gpt", 0) == 0;
   for (const char* option : {"--layers", "--width", "--heads", "--vocab", "--seq", "--recompute"})
     if (!gpt && given(option))

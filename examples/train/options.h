@@ -50,6 +50,8 @@ struct Options {
   bool gradient_as_bucket_view = true;
   bool overlap = true;
   bool no_comm = false;
+  std::string comm_hook = "allreduce", reduce_dtype;
+  std::int64_t zero = 0;
 
   // Measuring
   std::string log_dir;

@@ -17,12 +17,6 @@ namespace {
 
 constexpr Window kFullWindow{50, 249, false};
 
-std::vector<std::int64_t> bucket_bytes(const RunFacts& facts) {
-  std::vector<std::int64_t> bytes;
-  for (const BucketFacts& bucket : facts.buckets) bytes.push_back(bucket.bytes);
-  return bytes;
-}
-
 std::optional<double> peak_seconds_per_unit(const RunFacts& facts) {
   return facts.peak_flops ? std::optional(facts.model_flop / *facts.peak_flops) : std::nullopt;
 }
@@ -31,7 +25,7 @@ StepHistory reserve_history(const Setup& setup, const RunFacts& facts, const std
   const std::int64_t needed = std::max(kFullWindow.last, window ? window->last : 0) + 1;
   const auto micro_batches = static_cast<std::size_t>(setup.options.accumulate);
   const std::size_t reductions =
-      facts.buckets.size() * (setup.options.sync_every_micro_batch ? micro_batches : 1);
+      facts.buckets.size() * (setup.options.sync_every_micro_batch ? micro_batches : 1) + facts.others.size();
   return StepHistory(std::min(setup.steps, needed), reductions, 3 * micro_batches + 1);
 }
 
@@ -70,7 +64,7 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
                 .peak_seconds_per_unit = peak_seconds_per_unit(facts)}),
       history_(reserve_history(setup, facts, window_)),
       timer_(
-          context, setup.probe(), bucket_bytes(facts), [this](const StepRecord& r) { record(r); },
+          context, setup.probe(), wire_bytes_by_id(facts), [this](const StepRecord& r) { record(r); },
           setup.captured_steps(context)),
       sampler_(context.device().kind == DeviceKind::cuda ? GpuMonitor::open(context.bus_id()) : nullptr,
                folder_, world.rank(), [this] { return step(); }),
@@ -145,7 +139,7 @@ void Recorder::finish(std::uint64_t parameters_hash) {
     for (const auto& rank : story) records.push_back(rank.front());
     console_.print(explain_step(records));
   }
-  if (!facts_.buckets.empty()) console_.print(bucket_table(facts_.buckets));
+  if (!facts_.buckets.empty()) console_.print(bucket_table(facts_));
   console_.print(run_report(
       summary, {.ranks = world_.size(),
                 .folder = std::filesystem::relative(folder_).string(),

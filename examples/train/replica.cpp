@@ -2,7 +2,9 @@
 
 #include "core/ops/convert.h"
 #include "ddp/ready_order.h"
+#include "examples/train/comm_hook.h"
 #include "examples/train/device.h"
+#include "examples/train/sharding.h"
 
 namespace tandem::train {
 
@@ -24,7 +26,20 @@ BucketPlan plan_gradients(Module& model, const Setup& setup) {
   return BucketPlan::make(defined, trace_ready_order(dry, model, one_sample), buckets, setup.sampler.ranks);
 }
 
-MemoryTable count_memory(const Context& context, Module& model, const BucketPlan& plan, const Setup& setup) {
+/// What this rank updates: nothing means all.
+std::vector<LayoutRange> owned(const BucketPlan& plan, const Setup& setup) {
+  if (setup.options.zero == 0) return {};
+  return plan.shares(setup.sampler.rank, setup.sampler.ranks);
+}
+
+std::int64_t communication_bytes(CommHook& hook, const BucketPlan& plan, const Setup& setup) {
+  if (!setup.options.ddp) return 0;
+  const int ranks = setup.sampler.ranks;
+  return hook_bytes(hook, plan) + (shards_norm(setup.options) ? sharded_norm_memory(plan, ranks) : 0);
+}
+
+MemoryTable count_memory(const Context& context, Module& model, const BucketPlan& plan, CommHook& hook,
+                         const Setup& setup) {
   const Options& o = setup.options;
   const auto flat = [&](DType dtype) {
     return plan.layout.numel() * static_cast<std::int64_t>(size_of(dtype));
@@ -38,19 +53,21 @@ MemoryTable count_memory(const Context& context, Module& model, const BucketPlan
                             target.shape.numel() * static_cast<std::int64_t>(size_of(target.dtype));
   return {.parameters = flat(values) + (masters == values ? 0 : flat(masters)),
           .gradients = flat(grads),
-          .optimizer = states * flat(masters),
+          .optimizer = states * flat(masters) / (o.zero > 0 ? setup.sampler.ranks : 1),
           .activations = planned.saved,
           .scratch = planned.scratch,
           .bucket_copies = o.ddp && !o.gradient_as_bucket_view ? flat(grads) : 0,
+          .communication = communication_bytes(hook, plan, setup),
           .batches = sample_bytes * setup.batch() * (o.workers > 0 ? o.prefetch + 1 : 1)};
 }
 
-std::unique_ptr<Optimizer> make_optimizer(Context& context, ParameterStore& store, const Options& o) {
+std::unique_ptr<Optimizer> make_optimizer(Context& context, ParameterStore& store, const Options& o,
+                                          const std::vector<LayoutRange>& owned) {
   if (o.optimizer == "sgd")
     return make_sgd(context, store,
-                    {.momentum = o.momentum, .nesterov = o.nesterov, .weight_decay = *o.weight_decay});
+                    {.momentum = o.momentum, .nesterov = o.nesterov, .weight_decay = *o.weight_decay}, owned);
   return make_adamw(context, store,
-                    {.beta1 = o.betas[0], .beta2 = o.betas[1], .weight_decay = *o.weight_decay});
+                    {.beta1 = o.betas[0], .beta2 = o.betas[1], .weight_decay = *o.weight_decay}, owned);
 }
 
 }  // namespace
@@ -59,17 +76,19 @@ Blueprint::Blueprint(const Context& context, const Setup& setup) : model(make_mo
   model->set_input_gradient(false);
   for (Parameter* parameter : model->parameters()) parameter->dtype = compute_dtype(setup.options);
   plan = plan_gradients(*model, setup);
-  memory = count_memory(context, *model, plan, setup);
+  hook = make_hook(setup.options);
+  memory = count_memory(context, *model, plan, *hook, setup);
 }
 
 Replica::Replica(Context& context, const Setup& setup, Blueprint blueprint)
     : blueprint_(std::move(blueprint)),
       model(*blueprint_.model),
       plan(blueprint_.plan),
+      hook(*blueprint_.hook),
       store(
           ParameterStore::allocate(context, plan.layout, model.parameters(), gradient_dtype(setup.options))),
       loss(context, classes_of(setup.config)),
-      optimizer(make_optimizer(context, store, setup.options)),
+      optimizer(make_optimizer(context, store, setup.options, owned(plan, setup))),
       gradient_norm(context, store),
       memory_(context, [&](MemoryPlan& memory) {
         const TensorSpec input = setup.model_input();

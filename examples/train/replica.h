@@ -7,6 +7,7 @@
 #include "core/comm/world.h"
 #include "core/tensor/planned_memory.h"
 #include "ddp/bucket_plan.h"
+#include "ddp/comm_hook.h"
 #include "examples/train/setup.h"
 #include "models/loss.h"
 #include "optim/clip.h"
@@ -17,9 +18,10 @@ namespace tandem::train {
 /// Bytes of one rank, as planned.
 struct MemoryTable {
   std::int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, scratch = 0, bucket_copies = 0,
-               batches = 0;
+               communication = 0, batches = 0;
   std::int64_t total() const {
-    return parameters + gradients + optimizer + activations + scratch + bucket_copies + batches;
+    return parameters + gradients + optimizer + activations + scratch + bucket_copies + communication +
+           batches;
   }
 };
 
@@ -30,6 +32,7 @@ struct Blueprint {
 
   std::unique_ptr<Module> model;
   BucketPlan plan;  ///< without DDP: no buckets, and a layout in definition order
+  std::unique_ptr<CommHook> hook;
   MemoryTable memory;
 };
 
@@ -51,6 +54,7 @@ class Replica {
  public:
   Module& model;
   const BucketPlan& plan;
+  CommHook& hook;
   ParameterStore store;
   CrossEntropyLoss loss;
   std::unique_ptr<Optimizer> optimizer;

@@ -19,7 +19,7 @@ TensorSpec Embedding::plan(MemoryPlan& memory, const TensorSpec& input) {
 
 Tensor Embedding::forward(Context& context, const Tensor& ids) {
   ids_ = ids;
-  ops::embedding_forward(context, ids, table_.value, positions_.value, y_);
+  ops::embedding_forward(context, ids, table_.read(), positions_.read(), y_);
   return y_;
 }
 

@@ -21,7 +21,7 @@ TensorSpec LayerNorm::plan(MemoryPlan& memory, const TensorSpec& input) {
 
 Tensor LayerNorm::forward(Context& context, const Tensor& x) {
   x_ = x;
-  ops::layer_norm_forward(context, x, weight_.value, bias_.value, y_, mean_, rstd_);
+  ops::layer_norm_forward(context, x, weight_.read(), bias_.read(), y_, mean_, rstd_);
   return y_;
 }
 

@@ -39,12 +39,12 @@ Tensor Linear::backward(Context& context, const Tensor& dy, GradientSink& sink) 
 
 void Linear::forward_into(Context& context, const Tensor& x, const Tensor& addend, const Tensor& y) {
   x_ = x;
-  ops::linear_forward(context, x, weight_.value, bias_.value, addend, y);
+  ops::linear_forward(context, x, weight_.read(), bias_.read(), addend, y);
 }
 
 void Linear::forward_gelu_into(Context& context, const Tensor& x, const Tensor& pre, const Tensor& y) {
   x_ = x;
-  ops::linear_gelu_forward(context, x, weight_.value, bias_.value, pre, y);
+  ops::linear_gelu_forward(context, x, weight_.read(), bias_.read(), pre, y);
 }
 
 void Linear::backward_into(Context& context, const Tensor& dy, const Tensor& dx, Write write,

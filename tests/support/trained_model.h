@@ -2,13 +2,16 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/philox.h"
 #include "core/tensor/planned_memory.h"
+#include "ddp/parameter_gather.h"
 #include "ddp/ready_order.h"
 #include "ddp/reducer.h"
 #include "ddp/replicate.h"
+#include "ddp/sharded_norm.h"
 #include "models/loss.h"
 #include "optim/optimizer.h"
 
@@ -28,9 +31,12 @@ struct Recipe {
   BucketOptions caps = {};
   ReducerOptions reducer = {};
   int steps = 20;
+  bool adamw = false;  ///< else SGD with momentum
+  double clip = 0;
+  bool zero = false;  ///< ZeRO-1
 };
 
-/// Trains by SGD with momentum on samples that depend on their global number alone, so that any split over
+/// Trains on samples that depend on their global number alone, so that any split over
 /// ranks and micro-batches sees the same global batches.
 class TrainedModel {
  public:
@@ -45,11 +51,16 @@ class TrainedModel {
         store_(ParameterStore::allocate(context, plan_.layout, module_->parameters())),
         loss_(context),
         memory_(context, [this](MemoryPlan& memory) { plan(memory); }),
-        reducer_(context, communicator, plan_, store_, recipe.reducer),
-        sgd_(make_sgd(context, store_, {.momentum = 0.9})) {
+        hook_(recipe.zero ? make_plain_hook(SumOn::own_share) : nullptr),
+        reducer_(context, communicator, plan_, store_, reducer_options()),
+        optimizer_(make_optimizer()),
+        norm_(make_norm()) {
+    if (recipe.zero)
+      gather_.emplace(context, communicator, plan_, store_, /*overlap=*/recipe.reducer.overlap);
     store_.initialize(context, 1 + communicator.rank());  // replicate() makes them equal
     replicate(context, communicator, plan_, store_);
     for (int step = 0; step < recipe.steps; ++step) losses_.push_back(train_step(step));
+    if (gather_) gather_->wait_all();
   }
 
   const BucketPlan& plan() const { return plan_; }
@@ -57,9 +68,28 @@ class TrainedModel {
   const ParameterList& parameters() const { return store_.parameters(); }
   /// This rank's part of each step's mean loss.
   const std::vector<double>& losses() const { return losses_; }
+  /// Each step's gradient norm, where it is clipped.
+  const std::vector<double>& norms() const { return norms_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
   TensorSpec input(std::int64_t batch) const { return {task_.sample.dtype, {batch, task_.sample.shape[0]}}; }
+
+  ReducerOptions reducer_options() const {
+    ReducerOptions options = recipe_.reducer;
+    if (hook_ && !options.hook) options.hook = hook_.get();
+    return options;
+  }
+  std::unique_ptr<Optimizer> make_optimizer() {
+    std::vector<LayoutRange> owned;
+    if (recipe_.zero) owned = plan_.shares(communicator_.rank(), communicator_.size());
+    return recipe_.adamw ? make_adamw(context_, store_, {}, owned)
+                         : make_sgd(context_, store_, {.momentum = 0.9}, owned);
+  }
+  std::unique_ptr<GradientNorm> make_norm() {
+    if (recipe_.zero) return std::make_unique<ShardedNorm>(context_, communicator_, plan_, store_);
+    return std::make_unique<GradientNorm>(context_, store_);
+  }
 
   void plan(MemoryPlan& memory) {
     x_ = memory.saved.allocate(input(recipe_.batch));
@@ -107,11 +137,18 @@ class TrainedModel {
       module_->backward(context_, logits, reducer_);
     }
     reducer_.finish();
-    sgd_->start_step(0.05);
+    optimizer_->start_step(recipe_.adamw ? 1e-3 : 0.05);
+    if (recipe_.clip > 0) {
+      for (const Bucket& bucket : reducer_.buckets()) reducer_.wait(bucket);
+      norm_->compute();
+      norms_.push_back(*norm_->value().as<double>());
+      optimizer_->clip(*norm_, recipe_.clip);
+    }
     for (const Bucket& bucket : reducer_.buckets()) {
       reducer_.wait(bucket);
-      sgd_->update_slice(bucket.spec->offset, bucket.spec->numel);
+      optimizer_->update_slice(bucket.spec->offset, bucket.spec->numel);
     }
+    if (gather_) gather_->start();
     return *loss_.share().as<double>();
   }
 
@@ -125,9 +162,12 @@ class TrainedModel {
   CrossEntropyLoss loss_;
   Tensor x_, targets_;
   PlannedMemory memory_;
+  std::unique_ptr<CommHook> hook_;
   Reducer reducer_;
-  std::unique_ptr<Optimizer> sgd_;
-  std::vector<double> losses_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradientNorm> norm_;
+  std::optional<ParameterGather> gather_;
+  std::vector<double> losses_, norms_;
 };
 
 }  // namespace tandem::testing

@@ -108,6 +108,9 @@ Context Context::cuda(int index, bool tf32) {
   context.comm_ = stream(std::make_unique<CudaStream>(CudaStream::Priority::high));
   context.copy_ = stream(std::make_unique<CudaStream>());
   context.control_ = stream(std::make_unique<cpu::WorkerStream>("control"));
+  // With workspaces and handles of its own: its operations run at the same time as the context's.
+  context.beside_.reset(new Context(context.device_, 1, std::make_shared<cuda::CudaDevice>(index, tf32)));
+  context.beside_->compute_ = context.comm_;
   return context;
 }
 

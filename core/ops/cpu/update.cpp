@@ -96,19 +96,19 @@ void adamw_update(Context& context, const AdamWRule& rule, const Tensor& scalars
   });
 }
 
-void gradient_norm(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums,
-                   const Tensor& norm) {
-  const ChunkRange all{table, 0, std::ssize(table.chunks())};
+void sums_of_squares(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums) {
   auto* sum = sums.as<double>();
   visit_floating(grad.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* gradient = grad.as<T>();
-    for_chunks(context, all, [&](const Segment& chunk) {
+    const auto* gradient = grad.as<decltype(zero)>();
+    for_chunks(context, {table, 0, std::ssize(table.chunks())}, [&](const Segment& chunk) {
       sum[&chunk - table.chunks().data()] = sum_of_squares(gradient + chunk.offset, chunk.count);
     });
   });
+}
+
+void norm_of_sums(Context&, const Tensor& sums, const Tensor& norm) {
   double total = 0;
-  for (std::int64_t i = 0; i < all.count; ++i) total += sum[i];
+  for (std::int64_t i = 0; i < sums.numel(); ++i) total += sums.as<double>()[i];
   *norm.as<double>() = std::sqrt(total);
 }
 

@@ -80,19 +80,19 @@ __global__ void unscale_kernel(const LossScaleRule rule, double* norm, double* s
 
 }  // namespace
 
-void gradient_norm(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums,
-                   const Tensor& norm) {
-  const cudaStream_t stream = tandem::cuda::stream_of(context.compute());
-  const auto chunks = static_cast<std::int64_t>(table.chunks().size());
-  auto* sum = chunks > 0 ? sums.as<double>() : nullptr;
-  if (chunks > 0)
-    visit_device(grad.dtype(), [&](auto zero) {
-      using G = decltype(zero);
-      squares_kernel<G><<<static_cast<unsigned>(chunks), kThreads, 0, stream>>>(
-          table.device_chunks(), static_cast<const G*>(grad.data()), sum);
-      TANDEM_CUDA(cudaGetLastError());
-    });
-  norm_kernel<<<1, kTotalThreads, 0, stream>>>(sum, chunks, norm.as<double>());
+void sums_of_squares(Context& context, const SegmentTable& table, const Tensor& grad, const Tensor& sums) {
+  visit_device(grad.dtype(), [&](auto zero) {
+    using G = decltype(zero);
+    squares_kernel<G>
+        <<<static_cast<unsigned>(sums.numel()), kThreads, 0, tandem::cuda::stream_of(context.compute())>>>(
+            table.device_chunks(), static_cast<const G*>(grad.data()), sums.as<double>());
+  });
+  TANDEM_CUDA(cudaGetLastError());
+}
+
+void norm_of_sums(Context& context, const Tensor& sums, const Tensor& norm) {
+  norm_kernel<<<1, kTotalThreads, 0, tandem::cuda::stream_of(context.compute())>>>(
+      sums.as<double>(), sums.numel(), norm.as<double>());
   TANDEM_CUDA(cudaGetLastError());
 }
 

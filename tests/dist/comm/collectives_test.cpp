@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/float16.h"
 #include "core/base/philox.h"
 #include "tests/dist/comm/ranks.h"
 
@@ -250,6 +251,39 @@ TEST(Agree, EveryRankThrowsTheLowestFailingRanksError) {
       EXPECT_EQ(e.failed_rank(), failing);
       EXPECT_EQ(e.speaker(), world.rank() == failing);
     }
+  });
+}
+
+template <class T>
+void expect_rounded_sums(World& world, Context& context, double unit) {
+  for (const std::int64_t n : kSizes) {
+    std::vector<T> values;
+    for (const float x : values_of<float>(world.rank(), n)) values.push_back(T(x));
+    std::vector<double> sum(static_cast<std::size_t>(n)), terms(sum);
+    for (int r = 0; r < world.size(); ++r) {
+      const auto theirs = values_of<float>(r, n);
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        sum[i] += static_cast<double>(static_cast<float>(T(theirs[i])));
+        terms[i] += std::abs(theirs[i]);
+      }
+    }
+    const Tensor buffer(values.data(), dtype_of<T>, {n});
+    world.comm().all_reduce(buffer, ReduceOp::sum, context.comm());
+    context.comm().synchronize();
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      ASSERT_NEAR(static_cast<float>(values[i]), sum[i], world.size() * unit * terms[i]) << i << " of " << n;
+
+    std::vector<T> first = values;
+    world.comm().broadcast(Tensor(first.data(), dtype_of<T>, {n}), 0, context.comm());
+    context.comm().synchronize();
+    EXPECT_EQ(std::memcmp(first.data(), values.data(), values.size() * sizeof(T)), 0);
+  }
+}
+
+TEST(SixteenBits, SumsAreRoundedAndTheSameOnAllRanks) {
+  on_every_rank([](World& world, Context& context) {
+    expect_rounded_sums<BFloat16>(world, context, 0x1p-8);
+    expect_rounded_sums<Float16>(world, context, 0x1p-11);
   });
 }
 

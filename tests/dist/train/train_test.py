@@ -139,6 +139,25 @@ class BadInput(TrainTest):
             ("--layers", ["--model", "mlp", "--layers", 2]),
             ("--no-ddp and --no-comm", ["--no-ddp", "--no-comm"]),
             ("--no-ddp and --bucket-mb", ["--no-ddp", "--bucket-mb", 5]),
+            ("--no-ddp and --sync-every-micro-batch", ["--no-ddp", "--accumulate", 2, "--sync-every-micro-batch"]),
+            ("--no-comm and --sync-every-micro-batch", ["--no-comm", "--accumulate", 2, "--sync-every-micro-batch"]),
+            ("--no-ddp and --reduce-dtype", ["--no-ddp", "--precision", "bf16", "--reduce-dtype", "fp32"]),
+            ("--no-comm and --reduce-dtype", ["--no-comm", "--precision", "bf16", "--reduce-dtype", "fp32"]),
+            ("--reduce-dtype and --comm-hook|--comm-hook bf16", ["--precision", "bf16", "--reduce-dtype", "fp32", "--comm-hook", "bf16"]),
+            ("--comm-hook int8: .*powersgd:RANK", ["--comm-hook", "int8"]),
+            ("--comm-hook powersgd:0: .*from 1", ["--comm-hook", "powersgd:0"]),
+            ("--comm-hook powersgd:two", ["--comm-hook", "powersgd:two"]),
+            ("--comm-hook powersgd", ["--comm-hook", "powersgd"]),
+            ("--comm-hook bf16 .*--grad-dtype fp32", ["--comm-hook", "bf16", "--precision", "bf16"]),
+            ("--reduce-dtype bf16", ["--reduce-dtype", "bf16"]),
+            ("--reduce-dtype fp32 is for", ["--reduce-dtype", "fp32"]),
+            ("--reduce-dtype fp32 is for", ["--reduce-dtype", "fp32", "--precision", "bf16", "--grad-dtype", "fp32"]),
+            ("--no-ddp and --comm-hook", ["--no-ddp", "--comm-hook", "bf16"]),
+            ("--no-comm and --comm-hook", ["--no-comm", "--comm-hook", "bf16"]),
+            ("--zero 2: .*0 to 1", ["--zero", 2]),
+            ("--no-ddp and --zero", ["--no-ddp", "--zero", 1]),
+            ("--no-comm and --zero", ["--no-comm", "--zero", 1]),
+            ("--sync-every-micro-batch and --zero", ["--accumulate", 2, "--sync-every-micro-batch", "--zero", 1]),
             ("--window", ["--window", "5"]),
             ("--window", ["--window", "9:3"]),
             ("--window", ["--window", "0:400"]),
@@ -282,6 +301,82 @@ class Runs(TrainTest):
         alone, _ = self.train(*common, "--no-comm", ranks=2)
         self.assertNotIn(self.hash_of(alone), hashes)
         self.assertIn("diverge", alone.out)
+
+    def wide(self, *options, **ranks):
+        """Trains a model of several buckets."""
+        caps = [] if "--bucket-mb" in options else ["--bucket-mb", 0.1]
+        common = "--model mlp --mlp-sizes 16,256,256,4 --data synthetic:512 --steps 20".split()
+        return self.train(*common, *caps, *options, **(ranks or {"ranks": 2}))
+
+    def test_zero_changes_no_bit_and_halves_the_state(self):
+        for optimizer in [["--clip", 0.5], ["--optimizer", "sgd", "--momentum", 0.9]]:
+            whole, _ = self.wide(*optimizer)
+            for options in [[], ["--no-overlap"], ["--no-gradient-as-bucket-view"], ["--bucket-mb", 100], ["--bucket-order", "forward"]]:
+                sharded, folder = self.wide(*optimizer, "--zero", 1, *options)
+                self.assertEqual(self.hash_of(sharded), self.hash_of(whole))
+            facts = json.loads((folder / "run.json").read_text())
+            self.assertEqual((facts["zero"], len(facts["buckets"]["other_collectives"])),
+                             (1, len(facts["buckets"]["made"]) + 2 * ("--clip" in optimizer)))
+        common = ["--accumulate", 2, "--clip", 0.5]
+        whole, _ = self.wide(*common)
+        threads, _ = self.wide(*common, "--zero", 1, "--eval-every", 5, "--val-data", "synthetic:64", "--threads", 2, ranks=0)
+        self.assertEqual(self.hash_of(threads), self.hash_of(whole))
+
+    def test_what_zero_gathers_is_seen(self):
+        _, folder = self.wide("--zero", 1)
+        buckets = len(json.loads((folder / "run.json").read_text())["buckets"]["made"])
+        for rank in range(2):
+            steps = self.steps(folder, rank)
+            for step in steps:
+                self.assertEqual(sorted(b["id"] for b in step["buckets"]), list(range(2 * buckets)))
+                parts = ["data_wait_ms", "forward_ms", "backward_ms", "exposed_comm_ms", "optimizer_ms", "host_ms"]
+                self.assertAlmostEqual(sum(step[p] for p in parts), step["step_ms"], delta=1e-3)
+            # Each bucket is waited for in the next step's forward, which is no longer for it: the wait is exposed communication.
+            self.assertGreater(min(s["exposed_comm_ms"] for s in steps[1:]), 0)
+
+    def test_hooks_agree_over_ranks_and_do_not_depend_on_overlap(self):
+        usual, _ = self.wide()
+        hashes = {self.hash_of(usual)}
+        for hook, share in [("bf16", 0.5), ("fp16", 0.5), ("powersgd:2", 0.1)]:
+            ways = [[], ["--no-overlap"], ["--no-gradient-as-bucket-view"], ["--zero", 1]]
+            runs = [self.wide("--comm-hook", hook, *way) for way in ways]
+            self.assertEqual(len({self.hash_of(result) for result, _ in runs}), 1, hook)
+            hashes.add(self.hash_of(runs[0][0]))
+            self.assertIn("the same on all ranks", runs[0][0].out)
+            folder = runs[0][1]
+            made = json.loads((folder / "run.json").read_text())["buckets"]["made"]
+            self.assertLessEqual(sum(b["wire_bytes"] for b in made), share * sum(b["bytes"] for b in made))
+            for bucket in self.steps(folder)[3]["buckets"]:
+                self.assertEqual(bucket["bytes"], made[bucket["id"]]["wire_bytes"])
+        self.assertEqual(len(hashes), 4)
+        self.wide("--comm-hook", "powersgd:1", "--accumulate", 2, "--sync-every-micro-batch")
+
+    def test_pairs_of_options_train(self):
+        """The pairs of docs/options.md that no other test has: they run, and replicas stay equal."""
+        for options in ["--no-comm --no-overlap --clip 1 --accumulate 2 --bucket-mb 0.05 --bucket-order reverse",
+                        "--clip 1 --accumulate 2 --sync-every-micro-batch",
+                        "--comm-hook bf16 --accumulate 2 --clip 1 --bucket-mb 0.05 --bucket-order forward",
+                        "--comm-hook fp16 --accumulate 2 --sync-every-micro-batch --clip 1",
+                        "--comm-hook powersgd:2 --accumulate 2 --clip 1 --bucket-mb 0.05 --bucket-order reverse",
+                        "--comm-hook bf16 --zero 1 --clip 1 --accumulate 2 --no-overlap"]:
+            with self.subTest(options=options):
+                result, _ = self.wide(*options.split())
+                self.assertIn("NOT COMMUNICATED" if "--no-comm" in options else "the same on all ranks", result.out)
+
+    def memory(self, *options, ranks=2):
+        out = run("--model", "gpt2", "--dry-run", *options, ranks=ranks).out
+        units = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+        found = re.findall(r"(optimizer|communication) ([0-9.]+) ([KMG]?i?B)", out)
+        return {name: float(number) * units[unit] for name, number, unit in found}
+
+    def test_dry_run_shows_what_hooks_and_shards_take(self):
+        usual, sharded, clipped = self.memory(), self.memory("--zero", 1), self.memory("--zero", 1, "--clip", 1)
+        self.assertAlmostEqual(sharded["optimizer"], usual["optimizer"] / 2, delta=1e-3 * usual["optimizer"])
+        self.assertNotIn("communication", usual)
+        self.assertLess(clipped["communication"], 2 * 30 * 65536)
+        gradients = usual["optimizer"] / 2
+        self.assertAlmostEqual(self.memory("--comm-hook", "bf16")["communication"], gradients / 2, delta=1e-3 * gradients)
+        self.assertGreater(self.memory("--comm-hook", "powersgd:2")["communication"], 0.95 * gradients)  # the errors
 
     def losses(self, *options, ranks=0):
         return [s["loss"] for s in self.steps(self.train(*options, ranks=ranks)[1])]

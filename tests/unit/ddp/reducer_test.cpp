@@ -82,11 +82,11 @@ TEST(Reducer, WithoutViewsTheCollectiveWorksOnMemoryOfItsOwn) {
   FakeCommunicator communicator;
   ToyRank rank(context, communicator, kSizes, kScript, {}, {.gradient_as_bucket_view = false});
   for (const Bucket& bucket : rank.reducer.buckets()) {
-    EXPECT_NE(bucket.reduced.data(), bucket.grads.data());
-    EXPECT_EQ(bucket.reduced.numel(), bucket.spec->numel);
+    EXPECT_NE(bucket.reduced.flat.data(), bucket.grads.data());
+    EXPECT_EQ(bucket.reduced.flat.numel(), bucket.spec->numel);
   }
   rank.step();
-  EXPECT_EQ(communicator.buffers.front(), rank.reducer.buckets()[0].reduced.data());
+  EXPECT_EQ(communicator.buffers.front(), rank.reducer.buckets()[0].reduced.flat.data());
 }
 
 TEST(Reducer, FrozenParametersArePassedOver) {

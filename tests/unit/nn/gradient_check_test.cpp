@@ -17,6 +17,7 @@ enum class Mistake {
   ignores_frozen,
   changes_its_input,
   returns_nothing,
+  reads_past_the_gate,
 };
 
 /// y = gain · x³, written by hand, with a mistake to order.
@@ -35,6 +36,7 @@ class Cube final : public Module {
   Tensor forward(Context&, const Tensor& x) override {
     x_ = x;
     for (std::int64_t i = 0; i < x.numel(); ++i) y_.as<double>()[i] = gain() * cube(i);
+    if (mistake_ != Mistake::reads_past_the_gate) gain_.read();
     return y_;
   }
 
@@ -99,6 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{Mistake::announces_twice, "gain was announced 2 times instead of 1"},
                     std::pair{Mistake::ignores_frozen, "gain was announced although frozen"},
                     std::pair{Mistake::changes_its_input, "the input was changed"},
+                    std::pair{Mistake::reads_past_the_gate, "forward took gain without Parameter::read()"},
                     std::pair{Mistake::returns_nothing, "backward returned no gradient of the input"}));
 
 TEST(CheckGradients, WantsANewModule) {

@@ -56,6 +56,23 @@ TEST(Convert, HalfwayGoesToEvenAndSpecialValuesStayWhatTheyAre) {
   EXPECT_TRUE(std::isnan(to.values.back()));
 }
 
+TEST(Convert, SixteenBitsThereAndBackWithAFactor) {
+  Random random;
+  Context context = Context::cpu();
+  constexpr std::int64_t kCount = 1003;
+  const auto from = random.normal<float>({kCount}), back = poisoned<float>({kCount});
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    std::vector<std::uint16_t> bits(kCount);
+    const Tensor stored(bits.data(), dtype, {kCount});
+    ops::convert(context, from, stored, 0.25f);
+    ops::convert(context, stored, back, 4);
+    const float unit = dtype == DType::bf16 ? 0x1p-8f : 0x1p-11f;
+    for (std::int64_t i = 0; i < kCount; ++i)
+      ASSERT_NEAR(back[i], from[i], std::max<double>(unit * std::abs(from[i]), 4 * 0x1p-25))
+          << "seed " << random.seed();
+  }
+}
+
 TEST(Convert, SizesAndTypesMustFit) {
   Context context = Context::cpu();
   const Owned<float> a({2, 3});

@@ -52,6 +52,7 @@ TEST(SegmentTable, CutsSegmentsInOrderIntoChunks) {
                                                        {50000 + kChunk, kChunk, 2, 0.5},
                                                        {50000 + 2 * kChunk, 5, 2, 0.5},
                                                        {7, kChunk, 1, 0},
+                                                       {3, 0, 1, 0},
                                                        {1, 2, 3, 0.25}};
   std::vector<std::array<double, 4>> chunks, on_device;
   const auto numbers = [](const Segment& c) {

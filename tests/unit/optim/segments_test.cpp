@@ -17,7 +17,7 @@ TEST(Segments, HoldEachTrainableParameterOnceInOffsetOrder) {
   auto context = Context::cpu();
   RandomModel model(1);
   const auto store = model.allocate(context, /*reversed=*/true);
-  const auto segments = segments_by_offset(store, 0.5);
+  const auto segments = segments_by_offset(store, 0.5, {0, store.layout().numel()});
   EXPECT_EQ(segments.size(), 8u);  // ten parameters, one frozen, one empty
   for (std::size_t i = 1; i < segments.size(); ++i)
     EXPECT_GE(segments[i].offset, segments[i - 1].offset + segments[i - 1].count);
@@ -39,7 +39,7 @@ TEST(Chunks, WithinASliceAreFoundAndNeverCut) {
   const ops::SegmentTable table(context, sorted);
   ASSERT_EQ(table.chunks().size(), 6u);
   const auto found = [&](std::int64_t offset, std::int64_t numel) {
-    const auto range = chunks_within(table, offset, numel);
+    const auto range = chunks_within(table, {offset, numel});
     EXPECT_EQ(&range.table, &table);
     return std::pair(range.first, range.count);
   };
@@ -58,9 +58,9 @@ TEST(Chunks, WithinASliceAreFoundAndNeverCut) {
   EXPECT_EQ(found(128 + kLong, 1000).second, 0);
   for (const Range& cut : {Range(0, 9), Range(1, 40), Range(70, 20), Range(0, 128 + kChunk + 1),
                            Range(128 + kChunk - 1, kLong), Range(128, kLong - 1)})
-    EXPECT_THROW(chunks_within(table, cut.first, cut.second), ContractError) << cut.first;
+    EXPECT_THROW(chunks_within(table, {cut.first, cut.second}), ContractError) << cut.first;
   const ops::SegmentTable none(context, {});
-  EXPECT_EQ(chunks_within(none, 0, 10).count, 0);
+  EXPECT_EQ(chunks_within(none, {0, 10}).count, 0);
 }
 
 TEST(Segments, RefuseAScaleThatMakesNoSense) {
@@ -69,7 +69,7 @@ TEST(Segments, RefuseAScaleThatMakesNoSense) {
     RandomModel model(2);
     model.parameters[3].lr_scale = scale;
     const auto store = model.allocate(context);
-    EXPECT_THROW(segments_by_offset(store, 0), UsageError);
+    EXPECT_THROW(segments_by_offset(store, 0, {0, store.layout().numel()}), UsageError);
   }
 }
 

@@ -20,7 +20,10 @@ TEST(RunJson, SaysWhatRan) {
                        .ranks = 2,
                        .seed = 17'000'000'000'000'000'000u,
                        .bucket_mb = 25.0,
-                       .buckets = {{1024, {"head.weight", "head.bias"}}},
+                       .buckets = {{1024, 512, {"head.weight", "head.bias"}}},
+                       .others = {{256, "gathers"}},
+                       .comm_hook = "bf16",
+                       .zero = 1,
                        .injected = {"slow=1:20"},
                        .arguments = {"train", "--batch", "8"},
                        .config = {{"batch", "8"}, {"optimizer", "adamw"}},
@@ -45,7 +48,12 @@ TEST(RunJson, SaysWhatRan) {
   EXPECT_EQ(json.at("buckets").at("asked_mb"), 25.0);
   EXPECT_TRUE(json.at("buckets").at("asked_first_mb").is_null());
   EXPECT_EQ(json.at("buckets").at("made"),
-            Json::parse(R"([{"bytes":1024,"parameters":["head.weight","head.bias"]}])"));
+            Json::parse(R"([{"bytes":1024,"wire_bytes":512,"parameters":["head.weight","head.bias"]}])"));
+  EXPECT_EQ(json.at("buckets").at("other_collectives"),
+            Json::parse(R"([{"id":1,"wire_bytes":256,"what":"gathers"}])"));
+  EXPECT_EQ(wire_bytes_by_id(facts), (std::vector<std::int64_t>{512, 256}));
+  EXPECT_EQ(json.at("comm_hook"), "bf16");
+  EXPECT_EQ(json.at("zero"), 1);
   EXPECT_EQ(json.at("injected"), Json{"slow=1:20"});
   EXPECT_TRUE(json.at("probe_overhead").is_null());
   EXPECT_EQ(json.at("config").at("optimizer"), "adamw");

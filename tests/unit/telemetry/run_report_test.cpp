@@ -91,14 +91,29 @@ Scaling efficiency: c
 }
 
 TEST(BucketTable, ShowsWhatEachHolds) {
-  const std::vector<BucketFacts> buckets = {
-      {1 << 20, {"head.weight", "ln.bias"}}, {26'214'400, {"embedding"}}, {256, {}}};
-  EXPECT_EQ(bucket_table(buckets), R"(Buckets, in launch order
+  RunFacts facts;
+  facts.buckets = {{1 << 20, 1 << 20, {"head.weight", "ln.bias"}},
+                   {26'214'400, 26'214'400, {"embedding"}},
+                   {256, 256, {}}};
+  EXPECT_EQ(bucket_table(facts), R"(Buckets, in launch order
     #       bytes  parameters  from .. to
     0       1 MiB           2  head.weight .. ln.bias
     1      25 MiB           1  embedding
     2       256 B           0
   all      26 MiB           3
+)");
+}
+
+TEST(BucketTable, ShowsWhatTravelsWhereThatDiffers) {
+  RunFacts facts;
+  facts.buckets = {{1 << 20, 1 << 19, {"head.weight", "ln.bias"}}, {256, 128, {"embedding"}}};
+  facts.others = {{1 << 18, "gathers the new values of bucket 0"}};
+  EXPECT_EQ(bucket_table(facts), R"(Buckets, in launch order
+    #       bytes  on the wire  parameters  from .. to
+    0       1 MiB      512 KiB           2  head.weight .. ln.bias
+    1       256 B        128 B           1  embedding
+  all       1 MiB    512.1 KiB           3
+    2                  256 KiB  gathers the new values of bucket 0
 )");
 }
 
