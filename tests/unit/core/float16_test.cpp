@@ -63,7 +63,7 @@ TYPED_TEST(Float16Test, RoundsToNearestEven) {
     if (half != middle || half == 0) continue;  // too small for a float
     ASSERT_EQ(TypeParam(half).bits, i % 2 == 0 ? low : high) << i;
     ASSERT_EQ(TypeParam(std::nextafter(half, 0.0f)).bits, low) << i;
-    ASSERT_EQ(TypeParam(std::nextafter(half, 1e38f)).bits, high) << i;
+    ASSERT_EQ(TypeParam(std::nextafter(half, std::numeric_limits<float>::infinity())).bits, high) << i;
     ASSERT_EQ(TypeParam(-half).bits, 0x8000 | (i % 2 == 0 ? low : high)) << i;
   }
 }
