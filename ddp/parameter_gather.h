@@ -43,7 +43,7 @@ class ParameterGather final : public ValueGate {
 
  private:
   struct Piece {
-    int id = 0;     // to the observer
+    int id = 0;              // to the observer
     Tensor values, masters;  // the bucket's
     Event gathered;
     bool in_flight = false;
