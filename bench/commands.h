@@ -21,6 +21,7 @@ struct Subcommand {
   Action action;
 };
 
+Subcommand add_collectives(CLI::App& app);
 Subcommand add_scaling(CLI::App& app);
 Subcommand add_sweep(CLI::App& app);
 

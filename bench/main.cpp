@@ -5,6 +5,7 @@
 
 #include "bench/commands.h"
 #include "core/base/error.h"
+#include "core/comm/world.h"
 
 namespace tandem::bench {
 namespace {
@@ -20,7 +21,7 @@ int run(std::vector<std::string> words) {
 
   CLI::App app("Experiments with train: tandem <subcommand> --help", "tandem");
   app.require_subcommand(1);
-  const Subcommand subcommands[] = {add_scaling(app), add_sweep(app)};
+  const Subcommand subcommands[] = {add_scaling(app), add_sweep(app), add_collectives(app)};
   try {
     app.parse(words);
   } catch (const CLI::CallForHelp& help) {
@@ -39,6 +40,9 @@ int run(std::vector<std::string> words) {
 int main(int argc, char** argv) {
   try {
     return tandem::bench::run({argv + 1, argv + argc});
+  } catch (const tandem::AgreedError& error) {  // thrown by all ranks: one speaks for all
+    if (error.speaker()) fmt::print(stderr, "tandem: {}\n", error.what());
+    return error.exit_code();
   } catch (const tandem::Error& error) {
     fmt::print(stderr, "tandem: {}\n", error.what());
     return error.exit_code();
