@@ -61,7 +61,6 @@ void run_rank(Context& context, World& world, const CollectivesArguments& argume
 
 Context choose_context(const std::string& device, const Place& place) {
   if (device == "cpu") return Context::cpu();
-  if (device != "auto" && device != "cuda") throw UsageError("--device {}: choose auto, cpu or cuda", device);
   const CudaDevices gpus = find_cuda_devices();
   if (gpus.count >= place.local_size) return Context::cuda(place.local_rank);
   if (device == "auto" && gpus.count == 0) return Context::cpu();
@@ -100,6 +99,11 @@ std::vector<std::string> words_of(const CollectivesArguments& arguments) {
 void run_collectives(const CollectivesArguments& arguments) {
   if (arguments.ranks < 0 || arguments.ranks > 4096 || arguments.threads < 0 || arguments.threads > 256)
     throw UsageError("--np takes 1 to 4096 ranks, --threads 1 to 256");
+  const std::string& device = arguments.device;
+  if (device != "auto" && device != "cpu" && device != "cuda")
+    throw UsageError("--device {}: choose auto, cpu or cuda", device);
+  if (arguments.threads > 0 && device == "cuda")
+    throw UsageError("--threads and --device cuda: ranks on GPUs are processes; use --np or mpirun");
   if ((arguments.ranks > 0 || arguments.threads > 0) && launched_ranks() > 0)
     throw UsageError("--np and --threads start ranks themselves: leave them out under mpirun");
   if (arguments.threads > 0)

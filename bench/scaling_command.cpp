@@ -7,6 +7,7 @@
 
 #include "bench/commands.h"
 #include "bench/launch_arguments.h"
+#include "bench/prediction.h"
 #include "bench/scaling_output.h"
 #include "bench/scaling_plan.h"
 
@@ -22,6 +23,8 @@ struct ScalingArguments {
   std::vector<int> ranks{1, 2};
   std::string regime = "weak";
   std::vector<std::string> from;
+  std::vector<int> predict;
+  std::string links;
   LaunchArguments launch;
 };
 
@@ -82,19 +85,33 @@ std::vector<MeasuredRun> read_all(const std::vector<std::string>& folders) {
   return runs;
 }
 
+void print_prediction(const ScalingArguments& arguments, const std::vector<std::string>& runs,
+                      const std::string& folder) {
+  const PredictionReport report = predict(runs, arguments.predict, arguments.links);
+  fmt::print("\n{}", to_text(report));
+  if (!folder.empty()) write_file(folder + "/prediction.json", to_json(report));
+}
+
 void run_scaling(const ScalingArguments& arguments, const TrainOptions& options) {
   const auto& out = arguments.launch.out;
+  if (!arguments.links.empty() && arguments.predict.empty())
+    throw UsageError("--links is the network for --predict: give numbers of ranks");
   if (!arguments.from.empty()) {
     if (!options.words().empty()) throw UsageError("--from reads finished runs: no train options after --");
     const auto report = scale(read_all(arguments.from), parse_regime(arguments.regime));
     fmt::print("{}", to_text(report));
     if (!out.empty()) write_files(report, out);
+    if (!arguments.predict.empty()) print_prediction(arguments, arguments.from, out);
     return;
   }
   const std::string folder = make_folder(out, "scaling");
-  const auto report = scale(launch_all(arguments, options, folder), parse_regime(arguments.regime));
+  const auto runs = launch_all(arguments, options, folder);
+  std::vector<std::string> folders;
+  for (const auto& run : runs) folders.push_back(run.run.directory);
+  const auto report = scale(runs, parse_regime(arguments.regime));
   write_files(report, folder);
   fmt::print("{}\nwritten: {}/scaling.json, .csv, .md\n", to_text(report), folder);
+  if (!arguments.predict.empty()) print_prediction(arguments, folders, folder);
 }
 
 }  // namespace
@@ -113,6 +130,13 @@ Subcommand add_scaling(CLI::App& app) {
   regime->capture_default_str();
   command->add_option("--from", arguments->from,
                       "compute from these finished runs (folders), in each regime that they allow");
+  command
+      ->add_option("--predict", arguments->predict,
+                   "numbers of ranks to predict weak scaling for, from what was measured")
+      ->delimiter(',');
+  command->add_option(
+      "--links", arguments->links,
+      "the network for --predict: a file of tandem collectives --json, or levels (docs/measuring.md)");
   arguments->launch.add_to(*command);
   return {command, [arguments, regime](const TrainOptions& options) {
             if (!arguments->from.empty() && regime->count() == 0) arguments->regime = "both";

@@ -11,6 +11,7 @@
 #include "dataloader/input_feed.h"
 #include "ddp/reducer.h"
 #include "ddp/replicate.h"
+#include "examples/train/cap_trials.h"
 #include "examples/train/device.h"
 #include "examples/train/evaluate.h"
 #include "examples/train/feedback.h"
@@ -52,7 +53,7 @@ void update(Replica& replica, Reducer* reducer, Sharding& sharding, double clip,
   sharding.gather();
 }
 
-void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, Recorder& recorder,
+void train_steps(Context& context, World& world, const Setup& setup, Replica& replica, RunObserver& recorder,
                  const SignalGuard& signals) {
   const Options& o = setup.options;
   StepTimer& timer = recorder.timer();
@@ -169,14 +170,19 @@ void record_training(Context& context, World& world, const Setup& setup, const R
 /// `device_note`: what is to be said of the device.
 void run(Context& context, World& world, const CommandLine& line,
          const std::optional<UsageError>& parse_error, const std::string& device_note, SignalGuard& signals) {
-  const Setup setup = agreed(world, context, [&] {
+  Setup setup = agreed(world, context, [&] {
     if (parse_error) throw *parse_error;
     return prepare(line.options, world.rank(), world.size());
   });
   const Options& options = setup.options;
+  const auto cap_choice = choose_cap(
+      context, world, setup, [&](World& ranks, const Setup& trial, Replica& copy, RunObserver& observer) {
+        train_steps(context, ranks, trial, copy, observer, signals);
+      });
   Blueprint blueprint(context, setup);
   const MemoryTable memory = blueprint.memory;
   RunFacts facts = gather_facts(context, world, setup, blueprint);
+  if (cap_choice) facts.cap_choice = to_json(*cap_choice);
   if (world.rank() == 0) {
     if (!device_note.empty()) fmt::print("device   cpu: {}\n", device_note);
     if (!world.binding().note.empty()) fmt::print("{}\n", world.binding().note);

@@ -114,15 +114,6 @@ double LinkModel::half_bandwidth_bytes() const {
   return segments.empty() ? 0 : latency_us() / segments.back().beta_us_per_byte;
 }
 
-LinkModel LinkModel::slowed(double factor) const {
-  LinkModel slower = *this;
-  for (LinkSegment& segment : slower.segments) {
-    segment.alpha_us *= factor;
-    segment.beta_us_per_byte *= factor;
-  }
-  return slower;
-}
-
 LinkModel fit_link(std::span<const LinkSample> samples) {
   std::vector<LinkSample> sorted(samples.begin(), samples.end());
   std::sort(sorted.begin(), sorted.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });

@@ -31,8 +31,6 @@ struct LinkModel {
   /// α of the first segment / β of the last: a collective of this size spends as long on latency as on
   /// bandwidth. Buckets smaller than this are latency-bound.
   double half_bandwidth_bytes() const;
-  /// The same link where everything takes `factor` times as long.
-  LinkModel slowed(double factor) const;
 };
 
 /// Least squares of relative errors over up to three segments. Their number is the one with the lowest

@@ -31,6 +31,7 @@ Json buckets_json(const RunFacts& facts) {
                       {"what", facts.others[i].what}});
   return {{"asked_mb", or_null(facts.bucket_mb)},
           {"asked_first_mb", or_null(facts.first_bucket_mb)},
+          {"chosen", facts.cap_choice.empty() ? Json() : Json::parse(facts.cap_choice)},
           {"made", std::move(made)},
           {"other_collectives", std::move(others)}};
 }

@@ -49,6 +49,7 @@ struct RunFacts {
   bool ddp = true, communicate = true;
   int compute_threads = 1;
   std::optional<double> bucket_mb = {}, first_bucket_mb = {};  ///< asked for; empty without DDP
+  std::string cap_choice = {};                                 ///< --bucket-mb auto: to_json(CapChoice)
   std::vector<BucketFacts> buckets = {};                       ///< made; in launch order
   std::vector<CollectiveFacts> others = {};   ///< in the steps' logs their ids follow the buckets'
   std::string comm_hook = "allreduce";        ///< what is done to a bucket

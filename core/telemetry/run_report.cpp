@@ -132,6 +132,8 @@ std::string run_report(const Summary& s, const ReportFacts& facts) {
   } else {
     fmt::format_to(out, "No figures: {}\n", s.not_steady_because);
   }
+  if (s.window && !facts.outlook.empty())
+    fmt::format_to(out, "  outlook      {} (predicted, same b, links all alike)\n", facts.outlook);
   for (const std::string& finding : s.findings) fmt::format_to(out, "  {}\n", finding);
   fmt::format_to(out, "Logs: {}\n", facts.folder);
   fmt::format_to(out, "Scaling efficiency: {}\n", facts.scaling_command);

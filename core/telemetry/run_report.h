@@ -16,6 +16,7 @@ struct ReportFacts {
   int ranks = 1;
   std::string folder = {};           ///< of the logs
   std::string scaling_command = {};  ///< gives the scaling efficiency of what has just run
+  std::string outlook = {};          ///< outlook(): the step at other numbers of ranks
   bool utf8 = false;                 ///< as ConsoleStyle
   double model_flop = 0;             ///< as RunFacts
   std::optional<double> peak_flops = {}, product_flops = {};

@@ -9,79 +9,103 @@ namespace tandem {
 
 namespace {
 
-/// Compute's way through a step, on the wall's clock, beside the collectives that have been launched so far.
-class Compute {
+/// The two sequences on the wall's clock: compute, which calls, and beside it the collectives of the buckets
+/// that are ready.
+class TwoSequences {
  public:
-  Compute(const std::vector<BucketTimes>& launched, double slowdown)
-      : launched_(launched), slowdown_(slowdown) {}
+  TwoSequences(const StepWork& work, const LinkModel& link, const Contention& contention)
+      : work_(work), link_(link), contention_(contention) {}
 
   double now() const { return now_; }
+  std::vector<BucketTimes>& buckets() { return buckets_; }
+
+  /// Compute works on until `us` of the step's work are done.
+  void work_to(double us) {
+    if (us > done_) work(us - done_);
+    done_ = std::max(done_, us);
+  }
 
   void work(double us) {
-    for (; collective_ < launched_.size() && us > 0; ++collective_) {
-      const BucketTimes& c = launched_[collective_];
-      if (c.end_us <= now_) continue;
-      const double before = std::min(us, std::max(0.0, c.start_us - now_));  // until it starts
-      now_ += before;
-      us -= before;
-      const double beside = std::min(us * slowdown_, c.end_us - std::max(now_, c.start_us));
-      if (us <= 0) return;
-      now_ += beside;
-      us -= beside / slowdown_;
-      if (now_ < c.end_us) return;  // done while it still runs
+    while (us > 0) {
+      if (!running()) {
+        now_ += us;
+        return;
+      }
+      const double whole = us * contention_.slowdown, until_end = left_us_ * contention_.load;
+      const double wall = std::min(whole, until_end);
+      us = whole <= until_end ? 0 : us - wall / contention_.slowdown;
+      advance(wall, until_end <= whole ? left_us_ : wall / contention_.load);
     }
-    now_ += std::max(0.0, us);
   }
 
-  /// Works until `us` of the step's work are done.
-  void work_to(double us) {
-    if (us <= done_) return;
-    work(us - done_);
-    done_ = us;
+  /// The next bucket is ready: its collective starts as soon as the one before has ended.
+  void add_ready_bucket() {
+    buckets_.push_back({.ready_us = now_});
+    if (ended_ + 1 == buckets_.size()) start();
   }
 
-  /// Returns how long it stood still.
-  double wait_until(double us) {
-    const double waited = std::max(0.0, us - now_);
-    now_ += waited;
-    return waited;
+  /// Compute stands still until bucket `k` has been reduced; returns for how long.
+  double wait_for(std::size_t k) {
+    const double before = now_;
+    while (ended_ <= k) advance(left_us_, left_us_);
+    return now_ - before;
   }
 
  private:
-  const std::vector<BucketTimes>& launched_;
-  double slowdown_;
+  bool running() const { return ended_ < buckets_.size(); }
+
+  void start() {
+    buckets_[ended_].start_us = now_;
+    left_us_ = link_.us(work_.gradients[ended_].bytes);
+  }
+
+  /// `wall` passes, in which the running collective does `us` of its work.
+  void advance(double wall, double us) {
+    now_ += wall;
+    left_us_ -= us;
+    if (left_us_ > 0) return;
+    buckets_[ended_++].end_us = now_;
+    if (running()) start();
+  }
+
+  const StepWork& work_;
+  const LinkModel& link_;
+  const Contention contention_;
   double now_ = 0, done_ = 0;
-  std::size_t collective_ = 0;  // the first that may not have ended yet
+  std::vector<BucketTimes> buckets_;  // that are ready
+  std::size_t ended_ = 0;             // collectives; the next one runs if its bucket is ready
+  double left_us_ = 0;                // of the running one's work
 };
 
 }  // namespace
 
-Schedule replay(const StepWork& work, const LinkModel& link, double slowdown) {
-  require(slowdown >= 1, "compute beside a collective takes {} times as long", slowdown);
-  Schedule schedule;
-  Compute compute(schedule.buckets, slowdown);
+StepSchedule replay(const StepWork& work, const LinkModel& link, const Contention& contention) {
+  require(contention.slowdown >= 1 && contention.load >= 1, "a contention of {} and {}", contention.slowdown,
+          contention.load);
+  TwoSequences step(work, link, contention);
   for (const GradientWork& bucket : work.gradients) {
-    compute.work_to(work.overlap ? bucket.ready_us : work.backward_end_us);
-    const double before = schedule.buckets.empty() ? 0 : schedule.buckets.back().end_us;
-    const double ready = compute.now(), start = std::max(ready, before), took = link.us(bucket.bytes);
-    schedule.buckets.push_back({.ready_us = ready, .start_us = start, .end_us = start + took});
-    schedule.busy_us += took;
+    step.work_to(work.overlap ? bucket.ready_us : work.backward_end_us);
+    step.add_ready_bucket();
   }
-  compute.work_to(work.backward_end_us);
+  step.work_to(work.backward_end_us);
 
+  std::vector<BucketTimes>& buckets = step.buckets();
   if (work.wait_for_all) {
-    for (BucketTimes& bucket : schedule.buckets) bucket.wait_us = compute.wait_until(bucket.end_us);
-    compute.work(work.clip_us);
+    for (std::size_t k = 0; k < buckets.size(); ++k) buckets[k].wait_us = step.wait_for(k);
+    step.work(work.clip_us);
   }
-  for (std::size_t k = 0; k < schedule.buckets.size(); ++k) {
-    BucketTimes& bucket = schedule.buckets[k];
-    if (!work.wait_for_all) bucket.wait_us = compute.wait_until(bucket.end_us);
-    compute.work(work.gradients[k].update_us);
-    bucket.updated_us = compute.now();
+  for (std::size_t k = 0; k < buckets.size(); ++k) {
+    if (!work.wait_for_all) buckets[k].wait_us = step.wait_for(k);
+    step.work(work.gradients[k].update_us);
+    buckets[k].updated_us = step.now();
+  }
+  step.work(work.rest_us);
+
+  StepSchedule schedule{.step_us = step.now(), .buckets = std::move(buckets)};
+  for (const BucketTimes& bucket : schedule.buckets) {
     schedule.exposed_us += bucket.wait_us;
+    schedule.busy_us += bucket.end_us - bucket.start_us;
   }
-  compute.work(work.rest_us);
-  schedule.step_us = compute.now();
   return schedule;
 }
 

@@ -24,6 +24,12 @@ struct StepWork {
   bool overlap = true;                  ///< buckets leave during backward; else none before its end
 };
 
+/// How compute and collectives hinder each other where both are at work: each takes that many times as long.
+struct Contention {
+  double slowdown = 1;  ///< of compute, at least 1
+  double load = 1;      ///< of collectives, at least 1
+};
+
 /// One bucket's life, in microseconds since the step's start.
 struct BucketTimes {
   double ready_us = 0, start_us = 0, end_us = 0;
@@ -31,18 +37,19 @@ struct BucketTimes {
   double updated_us = 0;  ///< its parameters have been updated
 };
 
-struct Schedule {
+struct StepSchedule {
   double step_us = 0;
   double exposed_us = 0;  ///< the sum of the buckets' wait_us
-  double busy_us = 0;     ///< the sum of the collectives' times
+  double busy_us = 0;     ///< the time in which a collective ran
   std::vector<BucketTimes> buckets;
 };
 
 /// Replays one step of data parallelism, whose rules are these and no others:
 ///
-/// 1. A collective of n bytes takes link.us(n).
-/// 2. Compute is one sequence. It advances 1 µs of its work in 1 µs, but only in `slowdown` (≥ 1) while a
-///    collective runs.
+/// 1. A collective of n bytes takes link.us(n) by itself.
+/// 2. Compute is one sequence, collectives are another. Each advances 1 µs of its work in 1 µs; while both
+/// are
+///    at work, compute advances 1 µs in `slowdown`, the collective in `load`. Standing still is no work.
 /// 3. A bucket is ready when compute has reached ready_us of it and of every bucket before it; without
 ///    overlap, backward_end_us.
 /// 4. A bucket's collective starts at the later of its being ready and the end of the one before.
@@ -51,8 +58,8 @@ struct Schedule {
 ///    clip_us, then all updates.
 /// 6. The step ends after rest_us more.
 ///
-/// `work.gradients` are buckets here. Throws ContractError for a slowdown below 1.
-Schedule replay(const StepWork& work, const LinkModel& link, double slowdown = 1);
+/// `work.gradients` are buckets here. Throws ContractError for a contention below 1.
+StepSchedule replay(const StepWork& work, const LinkModel& link, const Contention& contention = {});
 
 /// The work with gradients put together into buckets: bucket k holds the next `counts[k]` gradients; their
 /// bytes and updates add up, the latest is when it is ready. Throws ContractError if the counts do not add up

@@ -22,6 +22,15 @@ std::string seed_number(const std::string& text) {
   return fmt::format("{}: give a whole number from 0 to 2^64 - 1", text);
 }
 
+/// A number, or auto. CLI11 would take "auto" for a mistake.
+void take_bucket_mb(const std::string& text, Options& o) {
+  o.auto_bucket_mb = text == "auto";
+  if (o.auto_bucket_mb) return;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), o.bucket_mb);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw CLI::ValidationError("--bucket-mb", fmt::format("{}: give a number of MiB, or auto", text));
+}
+
 void add_model(CLI::App& app, Options& o) {
   auto group = [](CLI::Option* option) { return option->group("Model"); };
   group(
@@ -103,7 +112,10 @@ void add_ddp(CLI::App& app, Options& o) {
             ->capture_default_str());
   group(app.add_flag("--sync-every-micro-batch", o.sync_every_micro_batch,
                      "reduce after every micro-batch, to see what no_sync saves"));
-  group(app.add_option("--bucket-mb", o.bucket_mb, "cap of a bucket, MiB")->capture_default_str());
+  group(app.add_option_function<std::string>(
+               "--bucket-mb", [&o](const std::string& text) { take_bucket_mb(text, o); },
+               "cap of a bucket, MiB; auto: what the link and a few trial steps before the training say")
+            ->default_str(fmt::format("{}", o.bucket_mb)));
   group(app.add_option("--first-bucket-mb", o.first_bucket_mb, "cap of the first bucket, MiB")
             ->capture_default_str());
   group(app.add_option("--bucket-order", o.bucket_order,
@@ -277,6 +289,12 @@ void check_together(const Options& o, Given given) {
   refuse("--no-ddp", "--bucket-mb", "without DDP there are no buckets");
   refuse("--no-ddp", "--sync-every-micro-batch", "without DDP nothing is reduced");
   refuse("--no-comm", "--export", "replicas diverge, and none is the model");
+  if (o.auto_bucket_mb && o.no_comm)
+    throw UsageError("--bucket-mb auto and --no-comm contradict each other: nothing is communicated");
+  if (o.auto_bucket_mb && o.sync_every_micro_batch)
+    throw UsageError(
+        "--bucket-mb auto and --sync-every-micro-batch: the prediction knows one reduction a step; give a "
+        "cap");
   refuse("--no-comm", "--sync-every-micro-batch", "nothing is communicated");
   for (const char* option : {"--comm-hook", "--reduce-dtype"}) {
     refuse("--no-ddp", option, "without DDP nothing is reduced");

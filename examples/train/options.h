@@ -46,6 +46,7 @@ struct Options {
   std::int64_t accumulate = 1;
   bool sync_every_micro_batch = false;
   double bucket_mb = 25, first_bucket_mb = 1;
+  bool auto_bucket_mb = false;  ///< bucket_mb is the standard one until trials have chosen
   std::string bucket_order = "ready";
   bool gradient_as_bucket_view = true;
   bool overlap = true;

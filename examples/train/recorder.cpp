@@ -6,6 +6,7 @@
 
 #include "core/telemetry/explain.h"
 #include "core/telemetry/gather.h"
+#include "core/telemetry/prediction.h"
 #include "core/telemetry/run_folder.h"
 #include "core/telemetry/run_report.h"
 #include "core/telemetry/summary.h"
@@ -140,11 +141,15 @@ void Recorder::finish(std::uint64_t parameters_hash) {
     console_.print(explain_step(records));
   }
   if (!facts_.buckets.empty()) console_.print(bucket_table(facts_));
+  const bool once = facts_.communicate && !setup_.options.sync_every_micro_batch;
   console_.print(run_report(
       summary, {.ranks = world_.size(),
                 .folder = std::filesystem::relative(folder_).string(),
                 .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
                                                std::max(2, world_.size()), setup_.measured_options()),
+                .outlook = summary.window && once ? outlook(ranks, *summary.window, setup_.waits_for_all(),
+                                                            setup_.options.overlap)
+                                                  : "",
                 .utf8 = style_.utf8,
                 .model_flop = facts_.model_flop,
                 .peak_flops = facts_.peak_flops,

@@ -15,7 +15,7 @@
 #include "core/telemetry/statistics.h"
 #include "core/telemetry/step_history.h"
 #include "core/telemetry/step_timer.h"
-#include "examples/train/evaluate.h"
+#include "examples/train/run_observer.h"
 
 namespace tandem::train {
 
@@ -24,24 +24,20 @@ std::filesystem::path agree_on_folder(Context& context, World& world, const Setu
 
 /// What a run tells of itself: times every step, writes the log files, shows progress and sums up. Also when
 /// the run is ended by a signal: the logs are then complete up to the last finished step.
-class Recorder {
+class Recorder final : public RunObserver {
  public:
   Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts, SignalGuard& signals,
            std::filesystem::path folder);
 
-  StepTimer& timer() { return timer_; }
-  /// What is known of a step before it runs: the GPU's clock and power.
-  StepFacts facts_of_step(double lr) const;
-  /// The step that this rank is in.
-  void entered(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
-  std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
+  StepTimer& timer() override { return timer_; }
+  StepFacts facts_of_step(double lr) const override;
+  void entered(std::int64_t step) override { step_.store(step, std::memory_order_relaxed); }
+  std::int64_t step() const override { return step_.load(std::memory_order_relaxed); }
 
   void event(const std::string& kind, const std::string& text = {}) { log_.append(timer_.event(kind, text)); }
-  /// Notes something that takes no time of its own.
-  void note(const std::string& kind, const std::string& text);
-  /// The gradients of that step were not finite: the loss scale shrank, nothing else changed.
-  void skipped(std::int64_t step, double loss_scale);
-  void evaluated(const Evaluation& evaluation, bool classes);
+  void note(const std::string& kind, const std::string& text) override;
+  void skipped(std::int64_t step, double loss_scale) override;
+  void evaluated(const Evaluation& evaluation, bool classes) override;
 
   /// After the last step: writes summary.json and prints the report. Collective.
   void finish(std::uint64_t parameters_hash);

@@ -56,7 +56,7 @@ void rehearse(Context& context, World& world, const Setup& setup, Replica& repli
   if (setup.options.deterministic) return run_step(context, setup, replica);
   if (world.rank() == 0) {
     choose_algorithms(context, setup, replica);
-    write_text_file(folder / "algorithms.jsonl", ops::tuned_algorithms(context));
+    if (!folder.empty()) write_text_file(folder / "algorithms.jsonl", ops::tuned_algorithms(context));
   }
   ops::use_algorithms(
       context, broadcast_text(ops::tuned_algorithms(context), world.comm().control(), context.control()));

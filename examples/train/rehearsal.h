@@ -11,7 +11,7 @@ namespace tandem::train {
 /// kernels, and on rank 0 the algorithms of matrix products are timed that no earlier run has timed (none
 /// with
 /// --deterministic); the other ranks take its choice over, so that all compute the same bits, and the run's
-/// folder keeps it. Parameters stay as they are. Collective; nothing on the CPU.
+/// folder (if one is given) keeps it. Parameters stay as they are. Collective; nothing on the CPU.
 void rehearse(Context& context, World& world, const Setup& setup, Replica& replica,
               const std::filesystem::path& folder);
 

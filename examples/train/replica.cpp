@@ -8,6 +8,14 @@
 
 namespace tandem::train {
 
+BucketOptions bucket_options(const Options& o) {
+  BucketOptions buckets{.cap_mb = o.bucket_mb, .first_cap_mb = o.first_bucket_mb};
+  buckets.grad_dtype = gradient_dtype(o);
+  if (o.bucket_order == "reverse") buckets.order = BucketOrder::reverse;
+  if (o.bucket_order == "forward") buckets.order = BucketOrder::forward;
+  return buckets;
+}
+
 namespace {
 
 BucketPlan plan_gradients(Module& model, const Setup& setup) {
@@ -15,15 +23,12 @@ BucketPlan plan_gradients(Module& model, const Setup& setup) {
   const Options& o = setup.options;
   if (!o.ddp) return {.buckets = {}, .layout = ParameterLayout::in_order(defined)};
 
-  BucketOptions buckets{.cap_mb = o.bucket_mb, .first_cap_mb = o.first_bucket_mb};
-  buckets.grad_dtype = gradient_dtype(o);
-  if (o.bucket_order == "reverse") buckets.order = BucketOrder::reverse;
-  if (o.bucket_order == "forward") buckets.order = BucketOrder::forward;
   // The order does not depend on sizes: one sample will do, of one token for gpt.
   const TensorSpec full = setup.model_input();
   const TensorSpec one_sample{full.dtype, {1, setup.config.is_gpt() ? 1 : full.shape.last()}};
   Context dry = Context::dry();
-  return BucketPlan::make(defined, trace_ready_order(dry, model, one_sample), buckets, setup.sampler.ranks);
+  return BucketPlan::make(defined, trace_ready_order(dry, model, one_sample), bucket_options(o),
+                          setup.sampler.ranks);
 }
 
 /// What this rank updates: nothing means all.

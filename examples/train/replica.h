@@ -25,6 +25,9 @@ struct MemoryTable {
   }
 };
 
+/// What the options say of buckets.
+BucketOptions bucket_options(const Options& options);
+
 /// The model without memory, and the plan of its gradients. Enough for --dry-run, and for a model of any
 /// size.
 struct Blueprint {

@@ -73,6 +73,10 @@ TensorSpec Setup::model_input() const {
   return {compute_dtype(options), {batch(), config.mlp().sizes.front()}};
 }
 
+bool Setup::waits_for_all() const {
+  return options.clip > 0 || compute_dtype(options) == DType::f16;
+}
+
 bool Setup::captured(const Context& context) const {
   if (context.device().kind == DeviceKind::cpu || options.cuda_graph == "off") return false;
   const bool explains_plain_step = options.explain_step && *options.explain_step < StepGraphs::kFirstMeasured;

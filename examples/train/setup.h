@@ -32,6 +32,8 @@ struct Setup {
   std::int64_t sequence() const { return config.is_gpt() ? config.gpt().sequence : 0; }
   TensorSpec model_input() const;
   Schedule schedule() const;
+  /// No update before every bucket has been reduced: clipping and a loss scale need the norm.
+  bool waits_for_all() const;
   /// Whether steps run as graphs on that device (--cuda-graph).
   bool captured(const Context& context) const;
   Probe probe() const;

@@ -91,6 +91,10 @@ class BadInput(TrainTest):
             ("--bucket-mb -5", ["--bucket-mb", -5]),
             ("--bucket-mb nan", ["--bucket-mb", "nan"]),
             ("--bucket-mb inf", ["--bucket-mb", "inf"]),
+            ("--bucket-mb.*fast: .*or auto", ["--bucket-mb", "fast"]),
+            ("--bucket-mb auto and --no-comm", ["--bucket-mb", "auto", "--no-comm"]),
+            ("--bucket-mb auto and --sync-every", ["--bucket-mb", "auto", "--sync-every-micro-batch"]),
+            ("--no-ddp and --bucket-mb", ["--no-ddp", "--bucket-mb", "auto"]),
             ("--first-bucket-mb 0", ["--first-bucket-mb", 0]),
             ("--lr nan", ["--lr", "nan"]),
             ("--lr -", ["--lr", -1]),
@@ -406,6 +410,33 @@ class Runs(TrainTest):
         check = subprocess.run([sys.executable, ROOT / "scripts/recompute.py", "--check", folder], capture_output=True, text=True)
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
 
+    def test_a_cap_that_trials_choose_trains_like_one_given(self):
+        auto, folder = self.train(*SMALL, "--steps", 20, "--momentum", 0.9, "--bucket-mb", "auto", ranks=2)
+        buckets = json.loads((folder / "run.json").read_text())["buckets"]
+        choice = buckets["chosen"]
+        self.assertEqual(choice["cap_mb"], buckets["asked_mb"])
+        self.assertEqual(len(choice["work"]["gradients"]), 4)  # two layers with weight and bias
+        self.assertIn(choice["cap_mb"], [c["cap_mb"] for c in choice["candidates"]])
+        for candidate in choice["candidates"]:
+            self.assertGreater(candidate["predicted_ms"], 0)
+        self.assertIn("<- taken", auto.out)
+        given, _ = self.train(*SMALL, "--steps", 20, "--momentum", 0.9, "--bucket-mb", choice["cap_mb"], ranks=2)
+        self.assertEqual(self.hash_of(auto), self.hash_of(given))
+        self.assertEqual(len(self.steps(folder)), 20)  # trials are not in the logs
+
+    def test_trials_try_caps_that_differ(self):
+        options = ["--model", "mlp", "--mlp-sizes", "64,512,512,512,10", "--optimizer", "sgd", "--data", "synthetic:512",
+                   "--batch", 8, "--steps", 16, "--bucket-mb", "auto"]
+        result, folder = self.train(*options, "--threads", 2)
+        choice = json.loads((folder / "run.json").read_text())["buckets"]["chosen"]
+        self.assertGreater(len(choice["candidates"]), 2)
+        tried = [c for c in choice["candidates"] if c["measured_ms"]]
+        for candidate in tried:
+            self.assertEqual(len(candidate["measured_ms"]), 5)
+        alone, _ = self.train(*options)  # one rank: nothing to choose
+        self.assertNotIn("<- taken", alone.out)
+        self.assertIn("--bucket-mb auto: one rank", alone.out)
+
     def test_explains_a_step(self):
         result, _ = self.train(*SMALL, "--steps", 20, "--explain-step", 15, ranks=2)
         self.assertIn("\nRank 1: ", result.out)
@@ -438,6 +469,32 @@ class Experiments(TrainTest):
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
         again = self.tandem("scaling", "--from", *sorted((out / "runs").glob("round1.*")), "--out", self.folder / "again")
         self.assertEqual(again.returncode, 0, again.stderr)
+
+    def test_prediction(self):
+        _, one = self.train(*SMALL, "--steps", 40)
+        result, two = self.train(*SMALL, "--steps", 40, ranks=2)
+        self.assertRegex(result.out, r"outlook +2 ranks [0-9.]+ ms, 4 ranks [0-9.]+ ms, 8 ranks")
+        links = self.folder / "links.json"
+        links.write_text('{"levels": [{"ranks": 4, "alpha_us": 5, "gb_s": 10}, {"ranks": 64, "alpha_us": 20, "gb_s": 1}]}')
+        for options in [[], ["--links", links]]:
+            out = self.folder / f"predicted{len(options)}"
+            result = self.tandem("scaling", "--from", one, two, "--regime", "weak", "--predict", "4,64", "--out", out, *options)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("assuming", result.stdout)
+            found = json.loads((out / "prediction.json").read_text())
+            self.assertEqual([p["ranks"] for p in found["predictions"]], [4, 64])
+            self.assertEqual(found["check"]["ranks"], 2)
+            self.assertGreater(found["predictions"][1]["step_ms"], found["predictions"][0]["step_ms"])
+        for pattern, options in [("65", ["--predict", 65, "--links", links]), ("--predict 0", ["--predict", 0]),
+                                 ("--links", ["--links", links]), ("levels", ["--predict", 4, "--links", one / "run.json"]),
+                                 ("no-such", ["--predict", 4, "--links", self.folder / "no-such"])]:
+            with self.subTest(options=options):
+                result = self.tandem("scaling", "--from", one, two, "--regime", "weak", *options)
+                self.assertEqual(result.returncode, 2, result.stdout)
+                self.assertRegex(result.stderr, pattern)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        result = self.tandem("scaling", "--from", two, two, "--regime", "weak", "--predict", 4)
+        self.assertEqual(result.returncode, 2)
 
     def test_unlike_runs_are_refused(self):
         _, a = self.train(*SMALL, "--steps", 30)

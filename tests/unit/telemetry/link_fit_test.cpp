@@ -92,11 +92,5 @@ TEST(LinkFit, WithoutSegmentsNothingTakesTime) {
   EXPECT_EQ(link.half_bandwidth_bytes(), 0);
 }
 
-TEST(LinkFit, SlowedIsSlowedEverywhere) {
-  const auto link = fit_link(samples_of(two_regimes, 0, 1));
-  for (const double bytes : {1e3, 1e6, 1e8})
-    EXPECT_NEAR(link.slowed(1.5).us(bytes), 1.5 * link.us(bytes), 1e-6);
-}
-
 }  // namespace
 }  // namespace tandem

@@ -90,6 +90,12 @@ Scaling efficiency: c
             "No figures: the run is short\nLogs: f\nScaling efficiency: c\n");
 }
 
+TEST(RunReport, TellsTheStepAtOtherNumbersOfRanks) {
+  const std::string text =
+      run_report(sample(), {.ranks = 2, .folder = "f", .scaling_command = "c", .outlook = "4 ranks 12 ms"});
+  EXPECT_NE(text.find("  outlook      4 ranks 12 ms (predicted"), std::string::npos) << text;
+}
+
 TEST(BucketTable, ShowsWhatEachHolds) {
   RunFacts facts;
   facts.buckets = {{1 << 20, 1 << 20, {"head.weight", "ln.bias"}},
