@@ -24,5 +24,8 @@ struct Subcommand {
 Subcommand add_collectives(CLI::App& app);
 Subcommand add_scaling(CLI::App& app);
 Subcommand add_sweep(CLI::App& app);
+Subcommand add_compare(CLI::App& app);
+Subcommand add_trace(CLI::App& app);
+Subcommand add_report(CLI::App& app);
 
 }  // namespace tandem::bench

@@ -95,7 +95,16 @@ BucketRecord parse_bucket(const Json& json, const std::string& where) {
   bucket.end_us = get<double>(json, "end_us", where);
   bucket.wait_start_us = optional_number(json, "wait_start_us", where).value_or(0);
   bucket.wait_end_us = optional_number(json, "wait_end_us", where).value_or(0);
+  bucket.applied_us = optional_number(json, "applied_us", where);
   return bucket;
+}
+
+PhaseSpan parse_phase(const Json& json, const std::string& where) {
+  const auto name = get<std::string>(json, "phase", where);
+  const auto found = std::find(kPhaseNames.begin(), kPhaseNames.end(), name);
+  if (found == kPhaseNames.end()) throw DataError("{}: there is no phase \"{}\"", where, name);
+  return {static_cast<Phase>(found - kPhaseNames.begin()), get<double>(json, "start_us", where),
+          get<double>(json, "end_us", where)};
 }
 
 StepRecord parse_step(const Json& json, const std::string& where) {
@@ -126,22 +135,30 @@ StepRecord parse_step(const Json& json, const std::string& where) {
   for (const auto& [name, field] : fields) step.*field = optional_number(json, name, where);
   if (const auto buckets = json.find("buckets"); buckets != json.end() && buckets->is_array())
     for (const auto& bucket : *buckets) step.buckets.push_back(parse_bucket(bucket, where));
+  if (const auto phases = json.find("phases"); phases != json.end() && phases->is_array())
+    for (const auto& phase : *phases) step.phases.push_back(parse_phase(phase, where));
   return step;
 }
 
-std::vector<StepRecord> read_steps(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) throw DataError("{} is missing or unreadable: the run is incomplete", path.string());
+/// The steps up to the first line that cannot be read; that one becomes a problem.
+std::vector<StepRecord> read_steps(const fs::path& path, std::vector<std::string>& problems) {
   std::vector<StepRecord> steps;
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::string where = fmt::format("{} line {}", path.string(), steps.size() + 1);
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_discarded() || !json.is_object())
-      throw DataError("{} is cut off or not JSON: the run did not end as it should", where);
-    steps.push_back(parse_step(json, where));
-    if (steps.back().step != steps.front().step + static_cast<std::int64_t>(steps.size()) - 1)
-      throw DataError("{} is of step {}, not of the step after the line before", where, steps.back().step);
+  try {
+    std::ifstream file(path);
+    if (!file) throw DataError("{} is missing or unreadable: the run is incomplete", path.string());
+    std::string line;
+    while (std::getline(file, line)) {
+      const std::string where = fmt::format("{} line {}", path.string(), steps.size() + 1);
+      const Json json = Json::parse(line, nullptr, false);
+      if (json.is_discarded() || !json.is_object())
+        throw DataError("{} is cut off or not JSON: the run did not end as it should", where);
+      StepRecord step = parse_step(json, where);
+      if (!steps.empty() && step.step != steps.back().step + 1)
+        throw DataError("{} is of step {}, not of the step after the line before", where, step.step);
+      steps.push_back(std::move(step));
+    }
+  } catch (const DataError& error) {
+    problems.push_back(error.what());
   }
   return steps;
 }
@@ -178,33 +195,53 @@ Run parse_run(const Json& json, const fs::path& path) {
   const Json environment = json.value("environment", Json::object());
   run.cores_per_rank = fewest_cores(environment);
   flatten(environment, "", run.environment);
+  flatten(json.value("tandem", Json::object()), "tandem.", run.environment);
   if (const auto window = run.config.find("window");
       window != run.config.end() && window->second.find(':') != std::string::npos)
     run.window = parse_window(window->second);
   return run;
 }
 
-void check_equal_steps(const Run& run) {
-  for (int r = 1; r < run.ranks; ++r) {
-    const auto here = run.steps[static_cast<std::size_t>(r)].size(), first = run.steps[0].size();
-    if (here == first) continue;
-    const int died = here < first ? r : 0;
-    throw DataError("{}: rank {} ended after {} steps, rank {} after {}: the run died there", run.directory,
-                    died, std::min(here, first), r - died, std::max(here, first));
-  }
-  if (run.steps[0].empty()) throw DataError("{}: the run has no finished step", run.directory);
+/// Ranks that ended early end the run for all: what the others did after that, nobody waited for.
+void cut_to_equal_steps(Run& run, std::vector<std::string>& problems) {
+  const auto fewer = [](const auto& a, const auto& b) { return a.size() < b.size(); };
+  const auto [shortest, longest] = std::minmax_element(run.steps.begin(), run.steps.end(), fewer);
+  if (shortest == run.steps.end()) return;
+  const auto rank_of = [&](auto steps) {
+    return run.logged_ranks[static_cast<std::size_t>(steps - run.steps.begin())];
+  };
+  const std::size_t least = shortest->size();
+  if (least < longest->size())
+    problems.push_back(fmt::format("{}: rank {} ended after {} steps, rank {} after {}: the run died there",
+                                   run.directory, rank_of(shortest), least, rank_of(longest),
+                                   longest->size()));
+  if (longest->empty()) problems.push_back(fmt::format("{}: the run has no finished step", run.directory));
+  for (auto& steps : run.steps) steps.resize(least);
 }
 
 }  // namespace
 
-Run read_run(const std::string& directory) {
+SalvagedRun salvage_run(const std::string& directory) {
   const fs::path folder = directory;
   if (!fs::is_directory(folder)) throw DataError("{}: no such folder", directory);
-  Run run = parse_run(read_json(folder / "run.json"), folder / "run.json");
-  for (int r = 0; r < run.ranks; ++r)
-    run.steps.push_back(read_steps(folder / fmt::format("steps.rank{}.jsonl", r)));
-  check_equal_steps(run);
-  return run;
+  SalvagedRun salvaged{parse_run(read_json(folder / "run.json"), folder / "run.json"), {}};
+  Run& run = salvaged.run;
+  run.finished = fs::exists(folder / "summary.json");
+  for (int r = 0; r < run.ranks; ++r) {
+    const std::size_t problems = salvaged.problems.size();
+    auto steps = read_steps(folder / fmt::format("steps.rank{}.jsonl", r), salvaged.problems);
+    if (steps.empty() && salvaged.problems.size() > problems) continue;  // missing, or damaged from its start
+    run.steps.push_back(std::move(steps));
+    run.logged_ranks.push_back(r);
+  }
+  cut_to_equal_steps(run, salvaged.problems);
+  return salvaged;
+}
+
+Run read_run(const std::string& directory) {
+  SalvagedRun salvaged = salvage_run(directory);
+  if (!salvaged.problems.empty()) throw DataError("{}", salvaged.problems.front());
+  return std::move(salvaged.run);
 }
 
 }  // namespace tandem

@@ -30,8 +30,20 @@ void append_buckets(const std::vector<BucketRecord>& buckets, fmt::memory_buffer
   for (const char* comma = ""; const BucketRecord& b : buckets) {
     fmt::format_to(std::back_inserter(line),
                    R"({}{{"id":{},"bytes":{},"ready_us":{:.3f},"start_us":{:.3f},"end_us":{:.3f},)"
-                   R"("wait_start_us":{:.3f},"wait_end_us":{:.3f}}})",
+                   R"("wait_start_us":{:.3f},"wait_end_us":{:.3f})",
                    comma, b.id, b.bytes, b.ready_us, b.start_us, b.end_us, b.wait_start_us, b.wait_end_us);
+    if (b.applied_us) fmt::format_to(std::back_inserter(line), R"(,"applied_us":{:.3f})", *b.applied_us);
+    append(line, "}");
+    comma = ",";
+  }
+  append(line, "]");
+}
+
+void append_phases(const std::vector<PhaseSpan>& phases, fmt::memory_buffer& line) {
+  append(line, R"(,"phases":[)");
+  for (const char* comma = ""; const PhaseSpan& p : phases) {
+    fmt::format_to(std::back_inserter(line), R"({}{{"phase":"{}","start_us":{:.3f},"end_us":{:.3f}}})", comma,
+                   kPhaseNames[static_cast<std::size_t>(p.phase)], p.start_us, p.end_us);
     comma = ",";
   }
   append(line, "]");
@@ -66,6 +78,7 @@ void append_step_line(const StepRecord& r, fmt::memory_buffer& line) {
   field(line, "sm_mhz", r.sm_mhz, false);
   field(line, "power_w", r.power_w, false);
   append_buckets(r.buckets, line);
+  append_phases(r.phases, line);
   append(line, "}\n");
 }
 

@@ -57,6 +57,7 @@ RankSummary rank_summary(Steps steps) {
   rank.exposed_comm_ms = mean_of(steps, &StepRecord::exposed_comm_ms);
   rank.optimizer_ms = mean_of(steps, &StepRecord::optimizer_ms);
   rank.host_ms = mean_of(steps, &StepRecord::host_ms);
+  rank.host_gap_ms = mean_of(steps, &StepRecord::host_gap_ms);
   rank.work_ms = mean_where_measured(steps, work_ms);
   return rank;
 }
@@ -148,6 +149,40 @@ bool has_buckets(const Ranks& ranks, std::size_t k) {
   return !first.empty() && std::all_of(ranks.begin(), ranks.end(), [&](const Steps& steps) {
     return std::equal(first.begin(), first.end(), steps[k].buckets.begin(), steps[k].buckets.end(), same_id);
   });
+}
+
+double overlap(double from_a, double to_a, double from_b, double to_b) {
+  return std::max(0.0, std::min(to_a, to_b) - std::max(from_a, from_b));
+}
+
+/// Microseconds of step k that rank r's compute stream stood still while a collective had not yet been joined
+/// by its last rank: in each one, all but the transfer at its end.
+double exposed_wait_us(const Ranks& ranks, std::size_t r, std::size_t k) {
+  const auto& buckets = ranks[r][k].buckets;
+  double exposed = 0;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    double transfer = buckets[i].end_us - buckets[i].start_us;
+    for (const auto& steps : ranks)
+      transfer = std::min(transfer, steps[k].buckets[i].end_us - steps[k].buckets[i].start_us);
+    for (const auto& wait : buckets)
+      exposed += overlap(wait.wait_start_us, wait.wait_end_us, buckets[i].start_us, buckets[i].end_us - transfer);
+  }
+  return exposed;
+}
+
+void split_exposed(Summary& summary, const Ranks& ranks) {
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    RankSummary& rank = summary.ranks[r];
+    double wait_ms = 0, steps = 0;
+    for (std::size_t k = 0; k < ranks[r].size(); ++k) {
+      if (!has_buckets(ranks, k)) continue;
+      wait_ms += exposed_wait_us(ranks, r, k) * 1e-3;
+      ++steps;
+    }
+    if (steps == 0 || !rank.exposed_comm_ms) continue;
+    rank.exposed_wait_ms = std::min(wait_ms / steps, *rank.exposed_comm_ms);
+    rank.exposed_transfer_ms = *rank.exposed_comm_ms - *rank.exposed_wait_ms;
+  }
 }
 
 /// Adds reduction i of step k to its bucket. Transfer is the shortest duration over ranks (for that clocks
@@ -260,6 +295,7 @@ Summary summarise(const std::vector<std::vector<StepRecord>>& ranks, std::option
   add_skew(summary, window, longest);
   add_phases(summary);
   add_buckets(summary, window);
+  split_exposed(summary, window);
   summary.drift = theil_sen_drift(step_series(window[longest]));
   summary.not_steady_because = why_not_steady(window[longest], summary.drift);
   summary.steady = summary.not_steady_because.empty();

@@ -27,6 +27,10 @@ struct RankSummary {
   std::optional<double> work_ms;  ///< step − exposed communication: what the others may have to wait for
   std::optional<double> data_wait_ms, data_bubble_ms, forward_ms, backward_ms, comm_busy_ms, exposed_comm_ms,
       optimizer_ms, host_ms;
+  std::optional<double> host_gap_ms;
+  /// exposed_comm_ms, cut where the last peer had come: before that the rank waited for a peer, after it for
+  /// the transfer. Empty where buckets were not probed.
+  std::optional<double> exposed_wait_ms, exposed_transfer_ms;
 };
 
 /// A run's figures over its stable window, over all ranks (docs/measuring.md). One function computes them,

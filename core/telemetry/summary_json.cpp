@@ -44,6 +44,8 @@ void add_phases(Json& json, const T& of) {
 Json rank(const RankSummary& r, std::size_t index) {
   Json json{{"rank", index}, {"step_ms", r.step_ms}, {"work_ms", number(r.work_ms)}};
   add_phases(json, r);
+  json["exposed_wait_ms"] = number(r.exposed_wait_ms);
+  json["exposed_transfer_ms"] = number(r.exposed_transfer_ms);
   return json;
 }
 

@@ -70,6 +70,7 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       sampler_(context.device().kind == DeviceKind::cuda ? GpuMonitor::open(context.bus_id()) : nullptr,
                folder_, world.rank(), [this] { return step(); }),
       registration_(signals, [this] { return last_words(); }) {
+  clocks_at_start_ = read_clocks(world.comm().control(), context.control());
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
 }
 
@@ -119,10 +120,23 @@ void Recorder::evaluated(const Evaluation& evaluation, bool classes) {
   console_.print(fmt::format("after step {}: {}", step(), text));
 }
 
+/// How the ranks' logs lie beside each other in time, for `tandem trace`. Collective.
+void Recorder::write_clocks() {
+  Communicator& control = world_.comm().control();
+  const auto at_end = read_clocks(control, context_.control());
+  const auto first_steps = gather_texts(fmt::format("{:.3f}", first_step_us_), control, context_.control());
+  if (world_.rank() != 0) return;
+  std::vector<RankClock> ranks;
+  for (std::size_t r = 0; r < at_end.size(); ++r)
+    ranks.push_back({std::stod(first_steps[r]), {clocks_at_start_[r], at_end[r]}});
+  write_text_file(folder_ / "clocks.json", clocks_json(ranks));
+}
+
 void Recorder::finish(std::uint64_t parameters_hash) {
   timer_.collect_rest();
   note("parameters", fmt::format("hash {:016x}", parameters_hash));
   log_.flush();
+  write_clocks();
   const auto ranks = gather_records(history_.records(), world_.comm().control(), context_.control());
   std::vector<std::vector<StepRecord>> story;
   if (setup_.options.explain_step) {

@@ -8,6 +8,7 @@
 
 #include "core/comm/signals.h"
 #include "core/comm/world.h"
+#include "core/telemetry/clocks.h"
 #include "core/telemetry/console.h"
 #include "core/telemetry/device_sampler.h"
 #include "core/telemetry/run_facts.h"
@@ -23,7 +24,8 @@ namespace tandem::train {
 std::filesystem::path agree_on_folder(Context& context, World& world, const Setup& setup);
 
 /// What a run tells of itself: times every step, writes the log files, shows progress and sums up. Also when
-/// the run is ended by a signal: the logs are then complete up to the last finished step.
+/// the run is ended by a signal: the logs are then complete up to the last finished step. Made by all ranks
+/// together: they compare their clocks.
 class Recorder final : public RunObserver {
  public:
   Recorder(Context& context, World& world, const Setup& setup, const RunFacts& facts, SignalGuard& signals,
@@ -31,7 +33,10 @@ class Recorder final : public RunObserver {
 
   StepTimer& timer() override { return timer_; }
   StepFacts facts_of_step(double lr) const override;
-  void entered(std::int64_t step) override { step_.store(step, std::memory_order_relaxed); }
+  void entered(std::int64_t step) override {
+    if (step == 0) first_step_us_ = clock_us();
+    step_.store(step, std::memory_order_relaxed);
+  }
   std::int64_t step() const override { return step_.load(std::memory_order_relaxed); }
 
   void event(const std::string& kind, const std::string& text = {}) { log_.append(timer_.event(kind, text)); }
@@ -45,6 +50,7 @@ class Recorder final : public RunObserver {
  private:
   void record(const StepRecord& record);
   std::string last_words();
+  void write_clocks();
 
   Context& context_;
   World& world_;
@@ -53,6 +59,8 @@ class Recorder final : public RunObserver {
   const std::filesystem::path folder_;
   const std::optional<Window> window_;
   std::atomic<std::int64_t> step_{0};
+  double first_step_us_ = 0;
+  std::vector<ClockReading> clocks_at_start_;
   ConsoleStyle style_;
   RunLog log_;
   Console console_;

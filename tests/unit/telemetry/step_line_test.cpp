@@ -47,6 +47,7 @@ TEST(StepLine, HoldsEveryFieldOfMeasuring) {
       {"power_w", &StepRecord::power_w}};
   for (const auto& [name, member] : fields) r.*member = value(random);
   r.buckets = {{3, 1 << 20, 1.5, 2.25, 3.125, 4.0, 5.0, 6.0}, {4, 7, 0, 0, 0, 0, 0, {}}};
+  r.phases = {{Phase::backward, 1.5, 2.25}};
 
   const std::string line = line_of(r);
   EXPECT_EQ(line.back(), '\n');
@@ -62,8 +63,10 @@ TEST(StepLine, HoldsEveryFieldOfMeasuring) {
   EXPECT_EQ(json.at("loss"), *r.loss) << "what is no time is written exactly";
   EXPECT_EQ(json.at("buckets").size(), 2u);
   EXPECT_EQ(json["buckets"][0], Json::parse(R"({"id":3,"bytes":1048576,"ready_us":1.5,"start_us":2.25,
-      "end_us":3.125,"wait_start_us":4.0,"wait_end_us":5.0})"));
-  EXPECT_EQ(json.size(), 5 + std::size(fields) + 2) << "and nothing else";
+      "end_us":3.125,"wait_start_us":4.0,"wait_end_us":5.0,"applied_us":6.0})"));
+  EXPECT_FALSE(json["buckets"][1].contains("applied_us"));
+  EXPECT_EQ(json.at("phases"), Json::parse(R"([{"phase":"backward","start_us":1.5,"end_us":2.25}])"));
+  EXPECT_EQ(json.size(), 5 + std::size(fields) + 3) << "and nothing else";
 }
 
 TEST(StepLine, WhatWasNotMeasuredIsNull) {

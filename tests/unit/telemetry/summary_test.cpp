@@ -24,6 +24,8 @@ StepRecord step(std::int64_t number, double late_ms, double waits_ms) {
   bucket.bytes = 4'000'000;
   bucket.ready_us = bucket.start_us = 1e3 * (41 + late_ms);
   bucket.end_us = bucket.start_us + 1e3 * (4 + waits_ms);
+  bucket.wait_start_us = bucket.start_us;
+  bucket.wait_end_us = bucket.end_us;
   record.buckets.push_back(bucket);
   return record;
 }
@@ -53,6 +55,10 @@ TEST(Summary, ALateRankIsChargedToItsPeersWaitAndNamed) {
   EXPECT_NEAR(s.buckets.at(0).transfer_ms, 4, 1e-9);
   EXPECT_NEAR(s.buckets.at(0).wait_ms.at(0), 20, 1e-9);
   EXPECT_NEAR(s.buckets.at(0).wait_ms.at(1), 0, 1e-9);
+  EXPECT_NEAR(*s.ranks.at(0).exposed_wait_ms, 20, 1e-9) << "rank 0 is early: it waits for its peer, then 4 ms";
+  EXPECT_NEAR(*s.ranks.at(0).exposed_transfer_ms, 4, 1e-9);
+  EXPECT_NEAR(*s.ranks.at(1).exposed_wait_ms, 0, 1e-9);
+  EXPECT_NEAR(*s.ranks.at(1).exposed_transfer_ms, 4, 1e-9);
   EXPECT_EQ(s.slowest_rank, 1);
   EXPECT_NEAR(*s.skew, 20.0 / 46, 1e-9);  // (66 − 46)/46
   ASSERT_EQ(s.findings.size(), 1u);
