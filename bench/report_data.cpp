@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -19,7 +20,8 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 struct Sources {
-  std::vector<std::string> runs;
+  /// Runs that belong together: those given one by one, and those of each experiment.
+  std::vector<std::vector<std::string>> groups{{}};
   std::vector<Json> sweeps, collectives;
   std::vector<std::string> problems;
 };
@@ -45,11 +47,11 @@ void add_source(const std::string& source, Sources& sources) {
   if (fs::is_regular_file(path)) {
     sources.collectives.push_back(read_json(path));
   } else if (fs::exists(path / "run.json")) {
-    sources.runs.push_back(source);
+    sources.groups[0].push_back(source);
   } else if (fs::exists(path / "sweep.json")) {
     sources.sweeps.push_back(read_json(path / "sweep.json"));
   } else if (auto runs = runs_in(path); !runs.empty()) {
-    sources.runs.insert(sources.runs.end(), runs.begin(), runs.end());
+    sources.groups.push_back(std::move(runs));
   } else {
     throw DataError("{} is no run, no experiment and no JSON file: it has neither run.json nor runs/", source);
   }
@@ -75,8 +77,8 @@ Json waterfall_json(const Waterfall& w) {
           {"parts", parts},       {"residual_ms", w.residual_ms}, {"explained", w.explained()}};
 }
 
-/// Efficiency, where runs of one and of several ranks are among them; else why there is none.
-void add_scaling(const std::vector<ComparedRun>& runs, Json& data) {
+/// Efficiency, where runs of one and of several ranks are among them; or why there is none.
+void add_scaling(std::span<const ComparedRun> runs, Json& data) {
   std::vector<MeasuredRun> measured;
   bool alone = false, together = false;
   for (const auto& run : runs) {
@@ -87,10 +89,20 @@ void add_scaling(const std::vector<ComparedRun>& runs, Json& data) {
   if (!alone || !together) return;
   try {
     const ScalingReport report = scale(std::move(measured), {Regime::weak, Regime::strong});
-    data["scaling"] = Json::parse(to_json(report, "."));
+    data["scaling"].push_back(Json::parse(to_json(report, ".")));
     for (const auto& w : waterfalls(report)) data["waterfalls"].push_back(waterfall_json(w));
   } catch (const DataError& error) {
     data["problems"].push_back(fmt::format("no scaling efficiency: {}", error.what()));
+  }
+}
+
+void add_run(const std::string& folder, std::vector<ComparedRun>& runs, Json& data) {
+  try {
+    runs.push_back(read_compared(folder));
+    data["runs"].push_back(run_data(runs.back()));
+    for (const auto& problem : runs.back().problems) data["problems"].push_back(problem);
+  } catch (const DataError& error) {
+    data["problems"].push_back(error.what());
   }
 }
 
@@ -109,24 +121,19 @@ Json comparison_json(const ComparedRun& a, const ComparedRun& b) {
 }  // namespace
 
 std::string report_data(const std::vector<std::string>& names) {
-  Sources sources = find_sources(names);
+  const Sources sources = find_sources(names);
   std::vector<ComparedRun> runs;
-  Json data{{"version", 1}, {"sources", names}, {"problems", Json::array()}, {"runs", Json::array()},
-            {"scaling", nullptr}, {"waterfalls", Json::array()}, {"sweeps", sources.sweeps},
+  Json data{{"version", 1}, {"sources", names}, {"problems", sources.problems}, {"runs", Json::array()},
+            {"scaling", Json::array()}, {"waterfalls", Json::array()}, {"sweeps", sources.sweeps},
             {"collectives", sources.collectives}, {"comparison", nullptr}};
-  for (const auto& folder : sources.runs) {
-    try {
-      runs.push_back(read_compared(folder));
-      data["runs"].push_back(run_data(runs.back()));
-      for (const auto& problem : runs.back().problems) sources.problems.push_back(problem);
-    } catch (const DataError& error) {
-      sources.problems.push_back(error.what());
-    }
+  for (const auto& group : sources.groups) {
+    const std::size_t before = runs.size();
+    for (const auto& folder : group) add_run(folder, runs, data);
+    add_scaling(std::span(runs).subspan(before), data);
   }
-  data["problems"] = sources.problems;
   if (runs.empty() && sources.sweeps.empty() && sources.collectives.empty())
-    throw DataError("nothing to report: {}", fmt::join(sources.problems, "; "));
-  add_scaling(runs, data);
+    throw DataError("nothing to report: {}",
+                    fmt::join(data["problems"].get<std::vector<std::string>>(), "; "));
   if (runs.size() >= 2) data["comparison"] = comparison_json(runs[0], runs[1]);
   return data.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -7,6 +7,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(cmake g++ ninja-build libeigen3-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
   libopenmpi-dev openmpi-bin)
 test_packages=(libgtest-dev dataset-fashion-mnist python3 procps)
+# A browser for the page of `tandem report`, where it is an ordinary package (Ubuntu has it as a snap only).
+if [[ $(sed -n 's/^ID=//p' /etc/os-release 2>/dev/null) == debian ]]; then
+  test_packages+=(chromium)
+fi
 # Version 14 on purpose: others break lines elsewhere and know other checks.
 lint_packages=(clang-format-14 clang-tidy-14 git)
 

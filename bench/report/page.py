@@ -54,7 +54,7 @@ def run_table(runs):
 
 
 def diagnosis(runs):
-    content = ""
+    content, healthy = "", []
     for run in runs:
         lines = notes([f"INJECTED {fault}: figures of this run are no measurement" for fault in run["injected"]], "injected")
         s = run["summary"]
@@ -63,14 +63,15 @@ def diagnosis(runs):
         elif not s["steady"]:
             lines += notes([f'not steady: {s["not_steady_because"]}'], "finding")
         lines += notes(s["findings"], "finding")
-        content += f'<h3>{escape(run["name"])}</h3>' + (lines or '<p class="finding healthy">no finding</p>')
-    return content
+        if lines:
+            content += f'<h3>{escape(run["name"])}</h3>' + lines
+        else:
+            healthy.append(run["name"])
+    return content + notes([f'no finding: {", ".join(healthy)}'] if healthy else [], "finding healthy")
 
 
-def scaling(data):
-    if not data["scaling"]:
-        return ""
-    records = data["scaling"]["records"]
+def scaling(report):
+    records = report["records"]
     drawn = "".join(charts.efficiency(records, regime) for regime in ("weak", "strong"))
     rows = []
     for r in records:
@@ -78,7 +79,7 @@ def scaling(data):
         rows.append([escape(r["run"]), r["regime"], r["ranks"], r["batch"], r["global_batch"], plus_minus(r["step_ms"], r["step_ms_ci"]),
                      cell(r["samples_per_s"], 1), cell(r["speedup"]), plus_minus(r[key], r["efficiency_ci"], 1, 100) + "%", escape(r["verdict"])])
     return (f'<div class="pair">{drawn}</div>' + table(["run", "regime", "P", "b", "B", "step ms", "samples/s", "speed-up", "efficiency", "verdict"], rows, (9,))
-            + notes(data["scaling"]["notes"], "quiet"))
+            + notes(report["notes"], "quiet"))
 
 
 def waterfalls(data):
@@ -88,6 +89,16 @@ def waterfalls(data):
         content += (f'<div><h3>{escape(w["name"])}, {escape(w["regime"])}, against {escape(w["baseline"])}</h3>'
                     f'<p class="quiet">Perfect scaling would take {w["ideal_ms"]:.2f} ms, the run takes {w["step_ms"]:.2f} ms.{rest}</p>{charts.waterfall(w)}</div>')
     return f'<div class="pair">{content}</div>' if content else ""
+
+
+MOST_TIMELINES = 4
+
+
+def timelines(runs):
+    """Of the runs of several ranks; of an experiment's launches the first few stand for all."""
+    drawn = [t for t in (timeline(r, runs) for r in runs if r["ranks"] > 1) if t]
+    left_out = notes([f"{len(drawn) - MOST_TIMELINES} more runs have one: give fewer runs to see theirs"] if len(drawn) > MOST_TIMELINES else [], "quiet")
+    return "".join(drawn[:MOST_TIMELINES]) + left_out
 
 
 def timeline_data(run, runs):
@@ -188,10 +199,10 @@ def render(data):
     sections = [section("problems", "What could not be read", notes(data["problems"], "problem")),
                 section("runs", "Runs", run_table(runs) if runs else ""),
                 section("diagnosis", "Diagnosis", diagnosis(runs)),
-                section("scaling", "Scaling efficiency", scaling(data)),
+                section("scaling", "Scaling efficiency", "".join(scaling(report) for report in data["scaling"])),
                 section("waterfall", "Where the loss comes from", waterfalls(data)),
                 section("steps", "Step by step", (charts.step_series(runs) + "".join(charts.clock_series(r) for r in runs)) if runs else ""),
-                section("timeline", "Buckets in time, and other caps", "".join(timeline(r, runs) for r in runs)),
+                section("timeline", "Buckets in time, and other caps", timelines(runs)),
                 section("sweep", "Cap and batch", sweeps(data)),
                 section("bandwidth", "Bus bandwidth", bandwidth(data)),
                 section("device", "Device", devices(runs)),

@@ -85,7 +85,8 @@ class Chart:
         if bottom <= top:
             return
         self.parts.append(f'<rect class="band {css}" x="{LEFT}" width="{WIDTH - LEFT - RIGHT}" y="{top:.1f}" height="{bottom - top:.1f}"/>')
-        self.parts.append(text(WIDTH - RIGHT - 4, (top + bottom) / 2 + 4, name, "end", "quiet"))
+        if bottom - top >= 11:
+            self.parts.append(text(LEFT + 4, (top + bottom) / 2 + 4, name, "start", "small"))
 
     def bar(self, low, high, first, last, css, hint):
         """A bar over y from `low` to `high`, over x from `first` to `last`."""
