@@ -27,5 +27,6 @@ Subcommand add_sweep(CLI::App& app);
 Subcommand add_compare(CLI::App& app);
 Subcommand add_trace(CLI::App& app);
 Subcommand add_report(CLI::App& app);
+Subcommand add_faults(CLI::App& app);
 
 }  // namespace tandem::bench

@@ -8,6 +8,7 @@
 #include "bench/format.h"
 #include "bench/table.h"
 #include "core/base/text.h"
+#include "core/telemetry/findings.h"
 
 namespace tandem::bench {
 namespace {
@@ -105,7 +106,10 @@ ComparedRun read_compared(const std::string& directory) {
     compared.summary.not_steady_because = "no rank's steps can be read";
     return compared;
   }
-  compared.summary = summarise(compared.run.steps, compared.run.window);
+  const Run& run = compared.run;
+  compared.summary = summarise(run.steps, run.window);
+  for (auto& line : find_causes(run.places, run.host_cores.value_or(0), run.compute_threads))
+    compared.summary.findings.push_back(std::move(line));
   return compared;
 }
 
@@ -118,7 +122,7 @@ std::string describe(const ComparedRun& run) {
                         human_count(s.samples_per_s), s.steady ? "" : "; not steady");
   for (const auto& fault : run.run.injected) text += fmt::format("   INJECTED {}\n", fault);
   for (const auto& problem : run.problems) text += fmt::format("   problem: {}\n", problem);
-  for (const auto& finding : s.findings) text += fmt::format("   {}\n", finding);
+  for (const auto& finding : s.findings) text += fmt::format("   finding: {}\n", finding);
   return text;
 }
 

@@ -12,11 +12,11 @@ bool is(const std::string& word, const std::string& name) {
   return word == name || word.rfind(name + "=", 0) == 0;
 }
 
-/// RANK in "slow=RANK:MS" or "throw=RANK@STEP"; −1 where there is none (train will complain).
+/// RANK in "slow=RANK:MS", "nan=RANK@STEP" or "throw=RANK@STEP"; −1 where there is none.
 int rank_of_fault(const std::string& fault) {
   const auto equals = fault.find('=');
   int rank = -1;
-  if (equals != std::string::npos)
+  if (fault.starts_with("slow=") || fault.starts_with("nan=") || fault.starts_with("throw="))
     std::from_chars(fault.data() + equals + 1, fault.data() + fault.size(), rank);
   return rank;
 }

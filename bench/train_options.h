@@ -24,7 +24,7 @@ class TrainOptions {
   void set(const std::string& name, const std::string& value);
   void remove_value(const std::string& name);
   void remove_flag(const std::string& name);
-  /// Drops every `--inject slow=RANK:MS` or `throw=RANK@STEP` of a rank that a run of `ranks` does not have.
+  /// Drops every --inject of a rank that a run of `ranks` does not have.
   void keep_faults_of(int ranks);
 
   const std::vector<std::string>& words() const { return words_; }

@@ -69,7 +69,8 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
   std::optional<Reducer> reducer;
   if (o.ddp)
     reducer.emplace(context, world.comm(), replica.plan, replica.store,
-                    ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm, &replica.hook}, &timer);
+                    ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm, &replica.hook},
+                    &recorder.observer());
   GradientSink& sink = reducer ? static_cast<GradientSink&>(*reducer) : no_reducer;
   Sharding sharding(context, world.comm(), setup, replica, timer);
   StepFeedback feedback(context, world.comm(), o.ddp && !o.no_comm);
@@ -119,9 +120,11 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
     for (MicroBatch micro{0, o.accumulate}; micro.index < micro.count; ++micro.index) {
       const Batch& batch = [&]() -> const Batch& {
         const auto scope = timer.measure(Phase::data);
+        faults.before_batch();
         return feed.next();
       }();
-      replica.loss.set_seed(1.0 / static_cast<double>(batch.step_valid_targets));
+      replica.loss.set_seed(
+          faults.seed(world.rank(), step, 1.0 / static_cast<double>(batch.step_valid_targets)));
       graphs.run(micro, timer.measuring(), [&] { micro_step(batch, micro); });
       facts.samples += batch.samples;
       if (setup.sequence() > 0) facts.tokens += batch.valid_targets;

@@ -73,16 +73,22 @@ int count_cores(std::string list) {
   return count;
 }
 
-std::optional<int> fewest_cores(const Json& environment) {
-  std::optional<int> fewest;
+/// Where each rank ran, as far as it is told.
+std::vector<RankPlace> parse_places(const Json& environment) {
+  std::vector<RankPlace> places;
   const auto ranks = environment.find("ranks");
-  if (ranks == environment.end() || !ranks->is_array()) return fewest;
-  for (const auto& rank : *ranks) {
-    const auto cores = rank.is_object() ? rank.find("cores") : rank.end();
-    if (!rank.is_object() || cores == rank.end() || !cores->is_string()) continue;
-    const int count = count_cores(cores->get<std::string>());
-    if (count > 0) fewest = std::min(count, fewest.value_or(count));
-  }
+  if (ranks == environment.end() || !ranks->is_array()) return places;
+  for (const auto& rank : *ranks)
+    if (rank.is_object() && rank.contains("cores") && rank["cores"].is_string())
+      places.push_back({rank.value("host", ""), rank.value("allowed_cores", ""), rank["cores"]});
+  return places;
+}
+
+std::optional<int> fewest_cores(const std::vector<RankPlace>& places) {
+  std::optional<int> fewest;
+  for (const auto& place : places)
+    if (const int count = count_cores(place.cores); count > 0)
+      fewest = std::min(count, fewest.value_or(count));
   return fewest;
 }
 
@@ -193,7 +199,10 @@ Run parse_run(const Json& json, const fs::path& path) {
   for (const auto& fault : json.value("injected", Json::array())) run.injected.push_back(as_text(fault));
   flatten(json.value("config", Json::object()), "", run.config);
   const Json environment = json.value("environment", Json::object());
-  run.cores_per_rank = fewest_cores(environment);
+  run.places = parse_places(environment);
+  run.cores_per_rank = fewest_cores(run.places);
+  if (const auto cores = environment.find("cores"); cores != environment.end() && cores->is_number_integer())
+    run.host_cores = cores->get<int>();
   flatten(environment, "", run.environment);
   flatten(json.value("tandem", Json::object()), "tandem.", run.environment);
   if (const auto window = run.config.find("window");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/telemetry/run_facts.h"
 #include "core/telemetry/statistics.h"
 #include "core/telemetry/step_record.h"
 
@@ -21,6 +22,8 @@ struct Run {
   bool finished = true;  ///< wrote its summary; false: it was interrupted, or died
   bool ddp = true, communicate = true;
   int compute_threads = 1;
+  std::vector<RankPlace> places;      ///< by rank; empty where the log does not say
+  std::optional<int> host_cores;
   std::optional<int> cores_per_rank;  ///< that a rank may run on; of the rank with the fewest
   std::vector<std::string> injected;  ///< faults to order (--inject): its figures are no measurement
   std::optional<Window> window;       ///< --window

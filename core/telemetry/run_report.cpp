@@ -134,7 +134,9 @@ std::string run_report(const Summary& s, const ReportFacts& facts) {
   }
   if (s.window && !facts.outlook.empty())
     fmt::format_to(out, "  outlook      {} (predicted, same b, links all alike)\n", facts.outlook);
-  for (const std::string& finding : s.findings) fmt::format_to(out, "  {}\n", finding);
+  for (const std::string& fault : facts.injected)
+    fmt::format_to(out, "INJECTED {}: these figures are no measurement\n", fault);
+  for (const std::string& finding : s.findings) fmt::format_to(out, "finding: {}\n", finding);
   fmt::format_to(out, "Logs: {}\n", facts.folder);
   fmt::format_to(out, "Scaling efficiency: {}\n", facts.scaling_command);
   return trimmed(text);

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/telemetry/run_facts.h"
 #include "core/telemetry/summary.h"
@@ -15,6 +16,7 @@ std::string bucket_table(const RunFacts& facts);
 struct ReportFacts {
   int ranks = 1;
   std::string folder = {};           ///< of the logs
+  std::vector<std::string> injected = {};    ///< faults to order
   std::string scaling_command = {};  ///< gives the scaling efficiency of what has just run
   std::string outlook = {};          ///< outlook(): the step at other numbers of ranks
   bool utf8 = false;                 ///< as ConsoleStyle

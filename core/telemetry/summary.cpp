@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/base/error.h"
+#include "core/telemetry/exposure.h"
 #include "core/telemetry/findings.h"
 
 namespace tandem {
@@ -107,6 +108,11 @@ void add_throughput(Summary& summary, const Ranks& ranks) {
   if (tokens > 0) summary.tokens_per_s = static_cast<double>(tokens) / seconds;
 }
 
+double skew_of(const std::vector<double>& work) {
+  const double base = work.size() == 2 ? std::min(work[0], work[1]) : quantile(work, 0.5);
+  return (*std::max_element(work.begin(), work.end()) - base) / base;
+}
+
 void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
   const auto& of = summary.ranks;
   summary.slowest_rank = static_cast<int>(longest);
@@ -116,16 +122,19 @@ void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
   for (const auto& r : of) work.push_back(*r.work_ms);
   const auto slowest = rank_of_most(of.size(), [&](std::size_t r) { return work[r]; });
   summary.slowest_rank = static_cast<int>(slowest);
-  const double base = of.size() == 2 ? std::min(work[0], work[1]) : quantile(work, 0.5);
-  summary.skew = (work[slowest] - base) / base;
+  summary.skew = skew_of(work);
 
-  double last_in = 0, measured = 0;
+  double last_in = 0;
+  std::vector<double> step_skews;
   for (std::size_t k = 0; k < ranks[0].size(); ++k) {
     if (std::any_of(ranks.begin(), ranks.end(), [&](Steps steps) { return !work_ms(steps[k]); })) continue;
-    ++measured;
-    if (rank_of_most(of.size(), [&](std::size_t r) { return *work_ms(ranks[r][k]); }) == slowest) ++last_in;
+    for (std::size_t r = 0; r < of.size(); ++r) work[r] = *work_ms(ranks[r][k]);
+    if (rank_of_most(of.size(), [&](std::size_t r) { return work[r]; }) == slowest) ++last_in;
+    step_skews.push_back(skew_of(work));
   }
-  if (measured > 0) summary.slowest_share = last_in / measured;
+  if (step_skews.empty()) return;
+  summary.step_skew = quantile(step_skews, 0.5);
+  summary.slowest_share = last_in / static_cast<double>(step_skews.size());
 }
 
 void add_phases(Summary& summary) {
@@ -140,49 +149,6 @@ void add_phases(Summary& summary) {
   summary.host_ms = rank.host_ms;
   if (rank.exposed_comm_ms && rank.comm_busy_ms.value_or(0) > 0)
     summary.overlap_ratio = 1 - *rank.exposed_comm_ms / *rank.comm_busy_ms;
-}
-
-/// Whether all ranks measured the same reductions in step k of the window.
-bool has_buckets(const Ranks& ranks, std::size_t k) {
-  const auto& first = ranks[0][k].buckets;
-  const auto same_id = [](const BucketRecord& a, const BucketRecord& b) { return a.id == b.id; };
-  return !first.empty() && std::all_of(ranks.begin(), ranks.end(), [&](const Steps& steps) {
-    return std::equal(first.begin(), first.end(), steps[k].buckets.begin(), steps[k].buckets.end(), same_id);
-  });
-}
-
-double overlap(double from_a, double to_a, double from_b, double to_b) {
-  return std::max(0.0, std::min(to_a, to_b) - std::max(from_a, from_b));
-}
-
-/// Microseconds of step k that rank r's compute stream stood still while a collective had not yet been joined
-/// by its last rank: in each one, all but the transfer at its end.
-double exposed_wait_us(const Ranks& ranks, std::size_t r, std::size_t k) {
-  const auto& buckets = ranks[r][k].buckets;
-  double exposed = 0;
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
-    double transfer = buckets[i].end_us - buckets[i].start_us;
-    for (const auto& steps : ranks)
-      transfer = std::min(transfer, steps[k].buckets[i].end_us - steps[k].buckets[i].start_us);
-    for (const auto& wait : buckets)
-      exposed += overlap(wait.wait_start_us, wait.wait_end_us, buckets[i].start_us, buckets[i].end_us - transfer);
-  }
-  return exposed;
-}
-
-void split_exposed(Summary& summary, const Ranks& ranks) {
-  for (std::size_t r = 0; r < ranks.size(); ++r) {
-    RankSummary& rank = summary.ranks[r];
-    double wait_ms = 0, steps = 0;
-    for (std::size_t k = 0; k < ranks[r].size(); ++k) {
-      if (!has_buckets(ranks, k)) continue;
-      wait_ms += exposed_wait_us(ranks, r, k) * 1e-3;
-      ++steps;
-    }
-    if (steps == 0 || !rank.exposed_comm_ms) continue;
-    rank.exposed_wait_ms = std::min(wait_ms / steps, *rank.exposed_comm_ms);
-    rank.exposed_transfer_ms = *rank.exposed_comm_ms - *rank.exposed_wait_ms;
-  }
 }
 
 /// Adds reduction i of step k to its bucket. Transfer is the shortest duration over ranks (for that clocks
@@ -295,7 +261,7 @@ Summary summarise(const std::vector<std::vector<StepRecord>>& ranks, std::option
   add_skew(summary, window, longest);
   add_phases(summary);
   add_buckets(summary, window);
-  split_exposed(summary, window);
+  add_exposure(summary, window);
   summary.drift = theil_sen_drift(step_series(window[longest]));
   summary.not_steady_because = why_not_steady(window[longest], summary.drift);
   summary.steady = summary.not_steady_because.empty();

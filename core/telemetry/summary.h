@@ -54,6 +54,9 @@ struct Summary {
   std::optional<double> overlap_ratio;  ///< 1 − exposed / comm busy
   std::optional<double> skew;           ///< (max − median)/median of work_ms; two ranks: (max − min)/min
   std::optional<double> slowest_share;  ///< share of steps in which slowest_rank had the most work
+  std::optional<double> step_skew;      ///< as skew, but of each step; the median over steps
+  std::optional<double> late_bytes;     ///< share of bytes ready in the last tenth of backward, slowest rank
+  std::optional<double> clock_spread;   ///< (highest − lowest)/highest SM clock in the window, any rank
   std::vector<BucketSummary> buckets;   ///< in launch order; empty where not probed
   double drift = 0;                     ///< Theil–Sen, relative, of the longest rank's steps
   std::vector<std::int64_t> outlier_steps;

@@ -68,6 +68,9 @@ std::string to_json(const Summary& s) {
   json["overlap_ratio"] = number(s.overlap_ratio);
   json["skew"] = number(s.skew);
   json["slowest_share"] = number(s.slowest_share);
+  json["step_skew"] = number(s.step_skew);
+  json["late_bytes"] = number(s.late_bytes);
+  json["clock_spread"] = number(s.clock_spread);
   json["drift"] = measured(s.drift);
   json["steady"] = s.steady;
   json["not_steady_because"] = s.steady ? Json() : Json(s.not_steady_because);

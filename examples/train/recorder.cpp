@@ -5,6 +5,8 @@
 #include <ctime>
 
 #include "core/telemetry/explain.h"
+#include "core/telemetry/faults.h"
+#include "core/telemetry/findings.h"
 #include "core/telemetry/gather.h"
 #include "core/telemetry/prediction.h"
 #include "core/telemetry/run_folder.h"
@@ -56,6 +58,7 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       facts_(facts),
       folder_(std::move(folder)),
       window_(setup.window),
+      environment_(read_environment()),
       style_(ConsoleStyle::of(stdout)),
       log_(folder_, world.rank()),
       console_(world.rank() == 0 ? stdout : nullptr, style_,
@@ -70,8 +73,11 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       sampler_(context.device().kind == DeviceKind::cuda ? GpuMonitor::open(context.bus_id()) : nullptr,
                folder_, world.rank(), [this] { return step(); }),
       registration_(signals, [this] { return last_words(); }) {
+  if (const auto rate = Faults(facts.injected, world.size()).link_bytes_per_s())
+    slow_link_.emplace(timer_, *rate, world.size(), bucket_bytes(facts));
+  for (const std::string& fault : facts.injected) note("injected fault", fault);
   clocks_at_start_ = read_clocks(world.comm().control(), context.control());
-  if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, read_environment()));
+  if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, environment_));
 }
 
 StepFacts Recorder::facts_of_step(double lr) const {
@@ -147,6 +153,8 @@ void Recorder::finish(std::uint64_t parameters_hash) {
 
   Summary summary = summarise(ranks, window_);
   summary.steps_run = step() + 1;
+  for (auto& line : find_causes(facts_.places, environment_.cores, facts_.compute_threads))
+    summary.findings.push_back(std::move(line));
   write_text_file(folder_ / "summary.json", to_json(summary));
   if (!story.empty() &&
       std::all_of(story.begin(), story.end(), [](const auto& r) { return r.size() == 1; })) {
@@ -159,6 +167,7 @@ void Recorder::finish(std::uint64_t parameters_hash) {
   console_.print(run_report(
       summary, {.ranks = world_.size(),
                 .folder = std::filesystem::relative(folder_).string(),
+                .injected = facts_.injected,
                 .scaling_command = fmt::format("build/tandem scaling --np 1,{} --regime weak -- {}",
                                                std::max(2, world_.size()), setup_.measured_options()),
                 .outlook = summary.window && once ? outlook(ranks, *summary.window, setup_.waits_for_all(),

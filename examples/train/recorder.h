@@ -13,6 +13,7 @@
 #include "core/telemetry/device_sampler.h"
 #include "core/telemetry/run_facts.h"
 #include "core/telemetry/run_log.h"
+#include "core/telemetry/slow_link.h"
 #include "core/telemetry/statistics.h"
 #include "core/telemetry/step_history.h"
 #include "core/telemetry/step_timer.h"
@@ -32,6 +33,7 @@ class Recorder final : public RunObserver {
            std::filesystem::path folder);
 
   StepTimer& timer() override { return timer_; }
+  CommObserver& observer() override { return slow_link_ ? static_cast<CommObserver&>(*slow_link_) : timer_; }
   StepFacts facts_of_step(double lr) const override;
   void entered(std::int64_t step) override {
     if (step == 0) first_step_us_ = clock_us();
@@ -58,6 +60,7 @@ class Recorder final : public RunObserver {
   const RunFacts& facts_;
   const std::filesystem::path folder_;
   const std::optional<Window> window_;
+  const Environment environment_;
   std::atomic<std::int64_t> step_{0};
   double first_step_us_ = 0;
   std::vector<ClockReading> clocks_at_start_;
@@ -68,6 +71,7 @@ class Recorder final : public RunObserver {
   std::optional<StepRecord> explained_;
   StepTimer timer_;
   DeviceSampler sampler_;
+  std::optional<SlowLink> slow_link_;
   SignalGuard::Registration registration_;
 };
 

@@ -13,6 +13,8 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   virtual StepTimer& timer() = 0;
+  /// Who is to hear of buckets: the timer, behind --inject link=RATE where that was asked for.
+  virtual CommObserver& observer() { return timer(); }
   /// What is known of a step before it runs: the GPU's clock and power.
   virtual StepFacts facts_of_step(double lr) const = 0;
   /// The step that this rank is in.

@@ -437,6 +437,22 @@ class Runs(TrainTest):
         self.assertNotIn("<- taken", alone.out)
         self.assertIn("--bucket-mb auto: one rank", alone.out)
 
+    def test_a_stalling_loader_and_a_slow_link_are_named(self):
+        stalled, _ = self.train(*SMALL, "--steps", 60, "--inject", "stall=loader:5", ranks=2)
+        self.assertRegex(stalled.out, "(?m)^finding: data-bound: ")
+        self.assertIn("INJECTED stall=loader:5", stalled.out)
+        _, folder = self.train(*SMALL, "--steps", 30, "--inject", "link=1mbit", ranks=2)  # 125 kB/s one way: a byte takes 8 us
+        self.assertIn(("injected fault", "link=1mbit"), [(e["event"], e["text"]) for e in self.events(folder)])
+        for step in self.steps(folder, 1):
+            for bucket in step["buckets"]:
+                self.assertGreaterEqual(bucket["end_us"] - bucket["start_us"], 8 * bucket["bytes"])
+
+    def test_a_nan_reaches_all_ranks(self):
+        _, folder = self.train(*SMALL, "--steps", 6, "--inject", "nan=1@3", "--threads", 2)
+        losses = [s["loss"] for s in self.steps(folder, 0)]
+        self.assertNotIn(None, losses[:4])
+        self.assertEqual(losses[4:], [None, None], "what is not finite is null")
+
     def test_explains_a_step(self):
         result, _ = self.train(*SMALL, "--steps", 20, "--explain-step", 15, ranks=2)
         self.assertIn("\nRank 1: ", result.out)
@@ -502,6 +518,56 @@ class Experiments(TrainTest):
         result = self.tandem("scaling", "--from", a, b, "--regime", "weak")
         self.assertEqual(result.returncode, 2)
         self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def test_compare_trace_and_report(self):
+        _, a = self.train(*SMALL, "--steps", 60, "--bucket-mb", 0.001, ranks=2)
+        _, b = self.train(*SMALL, "--steps", 60, "--no-overlap", ranks=2)
+        compared = self.tandem("compare", a, b)
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        self.assertRegex(compared.stdout, "finding: two changes at once: .*bucket_mb.*overlap")
+        traced = self.tandem("trace", a, "--steps", "20:29")
+        self.assertRegex(traced.stdout, r"aligned to within [0-9.]+ us")
+        trace = json.loads((a / "trace.json").read_text())
+        names = [e["name"] for e in trace["traceEvents"] if e["ph"] == "X"]
+        self.assertEqual(sum(n.startswith("step ") for n in names), 20, "ten steps of two ranks")
+        starts, ends = ([e["id"] for e in trace["traceEvents"] if e["ph"] == ph] for ph in "sf")
+        self.assertEqual(sorted(starts), sorted(ends))
+        self.assertGreater(len(starts), 20)
+        self.assertEqual(self.tandem("trace", a, "--steps", "50:60").returncode, 2)
+
+        page = self.folder / "page.html"
+        shown = self.tandem("report", a, b, self.folder / "none", "--out", page)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        text = page.read_text()
+        for part in [f"{self.folder}/none", "two changes at once", "class=\"timeline\"", a.name, b.name]:
+            self.assertIn(part, text)
+
+    def test_a_damaged_run_is_named_and_the_rest_reported(self):
+        _, a = self.train(*SMALL, "--steps", 60, ranks=2)
+        _, b = self.train(*SMALL, "--steps", 60, ranks=2)
+        log = b / "steps.rank1.jsonl"
+        log.write_text("".join(log.read_text().splitlines(keepends=True)[:40])[:-30])
+        (b / "summary.json").unlink()
+        compared = self.tandem("compare", a, b)
+        self.assertEqual(compared.returncode, 0, compared.stderr)
+        self.assertIn("steps.rank1.jsonl line 40 is cut off", compared.stdout)
+        self.assertIn("samples/s a rank", compared.stdout)
+        foreign = self.tandem("compare", a, self.folder)
+        self.assertEqual(foreign.returncode, 2)
+        self.assertIn("is no run", foreign.stderr)
+        self.assertIn(f"{a}: mlp, P 2", foreign.stdout)
+
+    def test_the_page_shows_what_scaling_prints(self):
+        out, page = self.folder / "series", self.folder / "page.html"
+        result = self.tandem("scaling", "--np", "1,2", "--regime", "weak", "--quick", "--out", out, "--", *SMALL, "--steps", 60)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        shown = self.tandem("report", out, "--out", page)
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        text = page.read_text()
+        for record in json.loads((out / "scaling.json").read_text())["records"]:
+            self.assertIn(f"{100 * record['efficiency_weak']:.1f}", text)
+            self.assertIn(f"{record['step_ms']:.2f}", text)
+        self.assertIn("Where the loss comes from", text)
 
     def test_sweep(self):
         result = self.tandem("sweep", "--bucket-mb", "0.001,1", "--batch", 8, "--quick", "--out", self.folder / "sweep", "--",

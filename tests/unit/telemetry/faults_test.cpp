@@ -1,6 +1,7 @@
 #include "core/telemetry/faults.h"
 
 #include <chrono>
+#include <cmath>
 
 #include <gtest/gtest.h>
 
@@ -33,6 +34,40 @@ TEST(Faults, SlowAndThrowHitTheirRankAndStep) {
   EXPECT_TRUE(Faults({}, 1).empty());
 }
 
+TEST(Faults, ARandomStragglerIsTheSameOnAllRanksAndOneOfThem) {
+  const Faults faults({"slow=any:4"}, 3);
+  int turns[3] = {};
+  for (std::int64_t step = 0; step < 30; ++step) {
+    int slow = 0;
+    for (int rank = 0; rank < 3; ++rank)
+      if (ms_of(faults, rank, step) >= 4) {
+        ++slow;
+        ++turns[rank];
+      }
+    EXPECT_GE(slow, 1) << "step " << step;
+  }
+  for (const int turn : turns) EXPECT_GT(turn, 2) << "each has its turn";
+}
+
+TEST(Faults, StallAndNanHitBatchAndSeed) {
+  const Faults faults({"stall=loader:5", "nan=1@3"}, 2);
+  const auto start = std::chrono::steady_clock::now();
+  faults.before_batch();
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(5));
+  EXPECT_TRUE(std::isnan(faults.seed(1, 3, 0.5)));
+  EXPECT_EQ(faults.seed(1, 2, 0.5), 0.5);
+  EXPECT_EQ(faults.seed(0, 3, 0.5), 0.5);
+}
+
+TEST(Faults, RatesAreBytesPerSecond) {
+  EXPECT_DOUBLE_EQ(*parse_rate("1gbit"), 125e6);
+  EXPECT_DOUBLE_EQ(*parse_rate("200mbit/s"), 25e6);
+  EXPECT_DOUBLE_EQ(*parse_rate("1.5MB"), 1.5e6);
+  EXPECT_DOUBLE_EQ(*parse_rate("2GB/s"), 2e9);
+  EXPECT_DOUBLE_EQ(*Faults({"link=1gbit", "link=10MB"}, 2).link_bytes_per_s(), 10e6) << "the slowest counts";
+  EXPECT_FALSE(Faults({"slow=1:5"}, 2).link_bytes_per_s());
+}
+
 TEST(Faults, RefusesWhatIsNone) {
   for (const char* spec : {"",
                            "slow",
@@ -49,6 +84,22 @@ TEST(Faults, RefusesWhatIsNone) {
                            "slow=-1:5",
                            "slow=1.5:5",
                            "slow=1@5",
+                           "slow=all:5",
+                           "stall=5",
+                           "stall=disk:5",
+                           "stall=loader:0",
+                           "stall=loader:",
+                           "link=",
+                           "link=1",
+                           "link=0gbit",
+                           "link=-1gbit",
+                           "link=infGB",
+                           "link=1Gb",
+                           "link=gbit",
+                           "nan=0",
+                           "nan=0@",
+                           "nan=-1@3",
+                           "nan=any@3",
                            "throw=0",
                            "throw=0@",
                            "throw=0@-1",

@@ -80,7 +80,7 @@ TEST(RunReport, LeavesOutWhatWasNotMeasured) {
   step time    mean 71.23 ms   median 71.00   p90 72.50   p99 80.25
   throughput   224.6 samples/s
   not steady   the run is short
-  straggler: rank 1
+finding: straggler: rank 1
 Logs: f
 Scaling efficiency: c
 )");

@@ -1,0 +1,28 @@
+#include "core/telemetry/slow_link.h"
+
+#include <thread>
+
+namespace tandem {
+
+SlowLink::SlowLink(CommObserver& observer, double bytes_per_s, int ranks,
+                   const std::vector<std::int64_t>& bucket_bytes)
+    : observer_(observer) {
+  const double share = 2.0 * (ranks - 1) / ranks;
+  for (const std::int64_t bytes : bucket_bytes)
+    least_.push_back(std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double>(share * static_cast<double>(bytes) / bytes_per_s)));
+}
+
+void SlowLink::bucket_start(int bucket, Stream& comm) {
+  observer_.bucket_start(bucket, comm);
+  comm.enqueue([this] { start_ = Clock::now(); });
+}
+
+void SlowLink::bucket_end(int bucket, Stream& comm) {
+  comm.enqueue([this, least = least_.at(static_cast<std::size_t>(bucket))] {
+    std::this_thread::sleep_until(start_ + least);
+  });
+  observer_.bucket_end(bucket, comm);
+}
+
+}  // namespace tandem
