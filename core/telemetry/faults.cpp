@@ -41,7 +41,13 @@ void sleep_ms(double ms) {
 
 }  // namespace
 
-std::optional<double> parse_rate(const std::string& text) {
+std::optional<LinkSpeed> parse_link(std::string_view text) {
+  LinkSpeed link;
+  if (const auto [rate, latency] = split(text, '+'); !rate.empty()) {
+    const bool good = latency.ends_with("us") && read_number(latency.substr(0, latency.size() - 2), link.latency_us);
+    if (!good || !(link.latency_us >= 0 && link.latency_us <= 1e3 * kLongestMs)) return std::nullopt;
+    text = rate;
+  }
   double number = 0;
   const char* end = text.data() + text.size();
   const auto [unit, error] = std::from_chars(text.data(), end, number);
@@ -51,7 +57,10 @@ std::optional<double> parse_rate(const std::string& text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
   for (const auto& [known, bytes] : kUnits)
-    if (name == known) return number * bytes;
+    if (name == known) {
+      link.bytes_per_s = number * bytes;
+      return link;
+    }
   return std::nullopt;
 }
 
@@ -61,7 +70,7 @@ Faults::Faults(const std::vector<std::string>& specs, int ranks) : ranks_(ranks)
     if (!fault)
       throw UsageError(
           "--inject {}: write slow=RANK:MS (RANK or any, 0 < MS <= {:.0f}), stall=loader:MS, link=RATE (1gbit, "
-          "200mbit, 10MB), nan=RANK@STEP or throw=RANK@STEP, as in slow=1:20",
+          "10MB, 10gbit+300us), nan=RANK@STEP or throw=RANK@STEP, as in slow=1:20",
           spec, kLongestMs);
     if (fault->rank >= ranks)
       throw UsageError("--inject {}: there is no rank {}, the run has ranks 0 to {}", spec, fault->rank,
@@ -89,9 +98,9 @@ std::optional<Faults::Fault> Faults::parse(const std::string& spec) {
     good = where == "loader" && read_ms(ms, fault.ms);
   } else if (name == "link") {
     fault.kind = Kind::link;
-    const auto rate = parse_rate(std::string(value));
-    good = rate.has_value();
-    fault.bytes_per_s = rate.value_or(0);
+    const auto link = parse_link(value);
+    good = link.has_value();
+    fault.link = link.value_or(LinkSpeed());
   } else if (name == "nan" || name == "throw") {
     fault.kind = name == "nan" ? Kind::nan : Kind::fail;
     good = rank_and_step();
@@ -125,10 +134,14 @@ double Faults::seed(int rank, std::int64_t step, double seed) const {
   return seed;
 }
 
-std::optional<double> Faults::link_bytes_per_s() const {
-  std::optional<double> slowest;
-  for (const Fault& fault : faults_)
-    if (fault.kind == Kind::link) slowest = std::min(fault.bytes_per_s, slowest.value_or(fault.bytes_per_s));
+std::optional<LinkSpeed> Faults::link() const {
+  std::optional<LinkSpeed> slowest;
+  for (const Fault& fault : faults_) {
+    if (fault.kind != Kind::link) continue;
+    if (!slowest) slowest = fault.link;
+    slowest->bytes_per_s = std::min(slowest->bytes_per_s, fault.link.bytes_per_s);
+    slowest->latency_us = std::max(slowest->latency_us, fault.link.latency_us);
+  }
   return slowest;
 }
 

@@ -3,9 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem {
+
+/// What a link carries one way, and what each collective costs besides.
+struct LinkSpeed {
+  double bytes_per_s = 0, latency_us = 0;
+};
 
 /// Faults to order (--inject): they make a run's figures no measurement, and are marked in its logs.
 ///
@@ -13,7 +19,7 @@ namespace tandem {
 /// |-----------------|----------------------------------------------------------------------------------|
 /// | slow=RANK:MS    | the rank sleeps MS milliseconds in every step; RANK `any`: in every step another  |
 /// | stall=loader:MS | every batch comes MS milliseconds late, on all ranks                             |
-/// | link=RATE       | a collective takes as long as a link of that rate would (SlowLink)                |
+/// | link=RATE[+Nus] | "1gbit", "10gbit+300us": a collective takes as long as on that link (SlowLink)    |
 /// | nan=RANK@STEP   | the rank's gradients of that step are NaN                                         |
 /// | throw=RANK@STEP | the rank fails at the start of that step                                          |
 class Faults {
@@ -28,8 +34,8 @@ class Faults {
   void before_batch() const;
   /// The loss seed of a step: `seed`, or NaN.
   double seed(int rank, std::int64_t step, double seed) const;
-  /// One-way bytes per second of the slowest link ordered.
-  std::optional<double> link_bytes_per_s() const;
+  /// The slowest link ordered.
+  std::optional<LinkSpeed> link() const;
 
   bool empty() const { return faults_.empty(); }
   /// As they were ordered: "slow=1:20".
@@ -43,7 +49,7 @@ class Faults {
     int rank = 0;           // kAny: in every step another
     double ms = 0;          // slow, stall
     std::int64_t step = 0;  // nan, fail
-    double bytes_per_s = 0;
+    LinkSpeed link = {};
   };
   static constexpr int kAny = -1;
   static std::optional<Fault> parse(const std::string& spec);
@@ -52,8 +58,8 @@ class Faults {
   std::vector<Fault> faults_;
 };
 
-/// "1gbit", "200mbit" (10^6 bits), "10MB", "1.5GB/s" (10^6 bytes) as bytes per second; empty for anything else
-/// and for rates that are not above 0.
-std::optional<double> parse_rate(const std::string& text);
+/// "1gbit", "200mbit" (10^6 bits), "10MB", "1.5GB/s" (10^6 bytes), each with "+300us" behind it or not; empty
+/// for anything else and for rates that are not above 0.
+std::optional<LinkSpeed> parse_link(std::string_view text);
 
 }  // namespace tandem

@@ -28,25 +28,28 @@ double wait_share(const Summary& s) {
   return all > 0 ? wait / all : 0;
 }
 
-/// t = alpha + bytes · per_byte, least squares of relative errors over the buckets' transfer times.
-struct Line {
+/// t = alpha + bytes · per_byte over the buckets' least hindered transfers, by Theil and Sen's medians, which
+/// some buckets may be far from (on a CPU the first compete with backward for the core). Nothing where one
+/// size, or no line, fits them.
+struct Latency {
   double alpha_ms, per_byte;
 };
-std::optional<Line> fit(const std::vector<BucketSummary>& buckets) {
-  double w = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& b : buckets) {
-    if (b.transfer_ms <= 0) continue;
-    const double weight = 1 / (b.transfer_ms * b.transfer_ms), bytes = static_cast<double>(b.bytes);
-    w += weight;
-    x += weight * bytes;
-    y += weight * b.transfer_ms;
-    xx += weight * bytes * bytes;
-    xy += weight * bytes * b.transfer_ms;
-  }
-  const double spread = w * xx - x * x;
-  if (spread <= 1e-9 * w * xx) return std::nullopt;  // one size
-  const double per_byte = (w * xy - x * y) / spread;
-  return Line{(y - per_byte * x) / w, per_byte};
+std::optional<Latency> fit(const std::vector<BucketSummary>& buckets) {
+  constexpr double kScatter = 0.3;  // the median bucket may be that far from the line
+  std::vector<double> slopes, rests, errors;
+  for (const auto& a : buckets)
+    for (const auto& b : buckets)
+      if (a.bytes < b.bytes)
+        slopes.push_back((b.transfer_low_ms - a.transfer_low_ms) / static_cast<double>(b.bytes - a.bytes));
+  if (slopes.empty()) return std::nullopt;
+  const double per_byte = std::max(0.0, quantile(slopes, 0.5));
+  for (const auto& b : buckets) rests.push_back(b.transfer_low_ms - per_byte * static_cast<double>(b.bytes));
+  const Latency line{quantile(rests, 0.5), per_byte};
+  if (line.alpha_ms <= 0) return std::nullopt;
+  for (const auto& b : buckets)
+    errors.push_back(
+        std::abs(b.transfer_low_ms / (line.alpha_ms + per_byte * static_cast<double>(b.bytes)) - 1));
+  return quantile(errors, 0.5) <= kScatter ? std::optional(line) : std::nullopt;
 }
 
 }  // namespace
@@ -57,20 +60,19 @@ double rules::total_transfer(const Summary& s) {
   return sum;
 }
 
-/// The link decides. Transfer that hides behind backward costs nothing, so some of it must be exposed.
+/// The link decides. Transfer that hides behind backward costs nothing, so what is exposed counts.
 rules::Line rules::transfer_bound(const Summary& s) {
-  constexpr double kTransfer = 0.20, kWait = 0.25, kExposed = 0.05;
+  constexpr double kExposed = 0.20, kWait = 0.25;
   if (!communicates(s)) return std::nullopt;
   const double transfer = total_transfer(s), exposed = *slowest(s).exposed_transfer_ms;
-  if (transfer <= kTransfer * s.step_ms || exposed <= kExposed * s.step_ms || wait_share(s) >= kWait)
-    return std::nullopt;
+  if (exposed <= kExposed * s.step_ms || wait_share(s) >= kWait) return std::nullopt;
   double bytes = 0;
   for (const auto& bucket : s.buckets) bytes += bucket.reductions * static_cast<double>(bucket.bytes);
   return fmt::format(
-      "transfer-bound: moving {} of gradients takes {:.2f} ms, {:.0f}% of the step, and {:.2f} ms of it are "
+      "transfer-bound: moving {} of gradients takes {:.2f} ms, and {:.2f} ms of it, {:.0f}% of the step, are "
       "exposed; waiting for peers is {:.0f}% of communication. A larger batch or --accumulate spreads it over more "
       "work, a faster link shortens it",
-      human_bytes(bytes), transfer, 100 * transfer / s.step_ms, exposed, 100 * wait_share(s));
+      human_bytes(bytes), transfer, exposed, 100 * exposed / s.step_ms, 100 * wait_share(s));
 }
 
 /// Buckets were ready early, there was backward enough to hide them, and they were not hidden.
@@ -102,7 +104,7 @@ rules::Line rules::latency_bound_buckets(const Summary& s) {
   constexpr double kMostBytes = 0.5, kCost = 0.02;
   if (!communicates(s)) return std::nullopt;
   const auto line = fit(s.buckets);
-  if (!line || line->alpha_ms <= 0) return std::nullopt;
+  if (!line) return std::nullopt;
   double all = 0, small = 0, reductions = 0;
   for (const auto& b : s.buckets) {
     const double bytes = static_cast<double>(b.bytes);

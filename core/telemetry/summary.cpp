@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -108,9 +111,13 @@ void add_throughput(Summary& summary, const Ranks& ranks) {
   if (tokens > 0) summary.tokens_per_s = static_cast<double>(tokens) / seconds;
 }
 
+/// What the work of the others is: for two ranks the other's, else the median.
+double base_of(const std::vector<double>& work) {
+  return work.size() == 2 ? std::min(work[0], work[1]) : quantile(work, 0.5);
+}
+
 double skew_of(const std::vector<double>& work) {
-  const double base = work.size() == 2 ? std::min(work[0], work[1]) : quantile(work, 0.5);
-  return (*std::max_element(work.begin(), work.end()) - base) / base;
+  return *std::max_element(work.begin(), work.end()) / base_of(work) - 1;
 }
 
 void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
@@ -121,20 +128,24 @@ void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
   std::vector<double> work;
   for (const auto& r : of) work.push_back(*r.work_ms);
   const auto slowest = rank_of_most(of.size(), [&](std::size_t r) { return work[r]; });
+  const double base = base_of(work);
   summary.slowest_rank = static_cast<int>(slowest);
   summary.skew = skew_of(work);
 
   double last_in = 0;
-  std::vector<double> step_skews;
+  std::vector<double> of_slowest, of_step;  // how far the slowest rank, and each step's last one, is behind
   for (std::size_t k = 0; k < ranks[0].size(); ++k) {
     if (std::any_of(ranks.begin(), ranks.end(), [&](Steps steps) { return !work_ms(steps[k]); })) continue;
     for (std::size_t r = 0; r < of.size(); ++r) work[r] = *work_ms(ranks[r][k]);
     if (rank_of_most(of.size(), [&](std::size_t r) { return work[r]; }) == slowest) ++last_in;
-    step_skews.push_back(skew_of(work));
+    of_step.push_back(skew_of(work));
+    const double mine = std::exchange(work[slowest], std::numeric_limits<double>::infinity());
+    of_slowest.push_back((mine - base_of(work)) / base);  // for two ranks the other's work; for more, their median
   }
-  if (step_skews.empty()) return;
-  summary.step_skew = quantile(step_skews, 0.5);
-  summary.slowest_share = last_in / static_cast<double>(step_skews.size());
+  if (of_step.empty()) return;
+  summary.skew_ci = batch_means_interval(of_slowest);
+  summary.step_skew = quantile(of_step, 0.25);
+  summary.slowest_share = last_in / static_cast<double>(of_step.size());
 }
 
 void add_phases(Summary& summary) {
@@ -152,8 +163,8 @@ void add_phases(Summary& summary) {
 }
 
 /// Adds reduction i of step k to its bucket. Transfer is the shortest duration over ranks (for that clocks
-/// need not agree); what a rank took longer it spent waiting for a peer.
-void add_reduction(BucketSummary& bucket, const Ranks& ranks, std::size_t k, std::size_t i) {
+/// need not agree); what a rank took longer it spent waiting for a peer. Returns the transfer.
+double add_reduction(BucketSummary& bucket, const Ranks& ranks, std::size_t k, std::size_t i) {
   std::vector<double> duration_ms;
   for (const auto& steps : ranks)
     duration_ms.push_back((steps[k].buckets[i].end_us - steps[k].buckets[i].start_us) / 1e3);
@@ -161,6 +172,7 @@ void add_reduction(BucketSummary& bucket, const Ranks& ranks, std::size_t k, std
   bucket.transfer_ms += transfer;
   for (std::size_t r = 0; r < ranks.size(); ++r) bucket.wait_ms[r] += duration_ms[r] - transfer;
   ++bucket.reductions;
+  return transfer;
 }
 
 BucketSummary& bucket_of(const BucketRecord& record, std::vector<BucketSummary>& buckets, std::size_t ranks) {
@@ -168,7 +180,7 @@ BucketSummary& bucket_of(const BucketRecord& record, std::vector<BucketSummary>&
       std::find_if(buckets.begin(), buckets.end(), [&](const BucketSummary& b) { return b.id == record.id; });
   if (found != buckets.end()) return *found;
   return buckets.emplace_back(
-      BucketSummary{record.id, record.bytes, 0, 0, std::vector<double>(ranks), std::nullopt});
+      BucketSummary{record.id, record.bytes, 0, 0, std::vector<double>(ranks), 0, std::nullopt});
 }
 
 /// busbw as nccl-tests define it for an all-reduce: bytes / t · 2(P − 1)/P.
@@ -180,14 +192,18 @@ std::optional<double> bus_bandwidth(const BucketSummary& bucket, std::size_t ran
 
 void add_buckets(Summary& summary, const Ranks& ranks) {
   double probed_steps = 0;
+  std::map<int, std::vector<double>> transfers;  // by bucket
   for (std::size_t k = 0; k < ranks[0].size(); ++k) {
     if (!has_buckets(ranks, k)) continue;
     ++probed_steps;
-    for (std::size_t i = 0; i < ranks[0][k].buckets.size(); ++i)
-      add_reduction(bucket_of(ranks[0][k].buckets[i], summary.buckets, ranks.size()), ranks, k, i);
+    for (std::size_t i = 0; i < ranks[0][k].buckets.size(); ++i) {
+      BucketSummary& bucket = bucket_of(ranks[0][k].buckets[i], summary.buckets, ranks.size());
+      transfers[bucket.id].push_back(add_reduction(bucket, ranks, k, i));
+    }
   }
   for (auto& bucket : summary.buckets) {
     bucket.transfer_ms /= bucket.reductions;
+    bucket.transfer_low_ms = quantile(transfers[bucket.id], 0.1);
     for (auto& wait : bucket.wait_ms) wait /= bucket.reductions;
     bucket.reductions /= probed_steps;
     bucket.busbw_gb_s = bus_bandwidth(bucket, ranks.size());

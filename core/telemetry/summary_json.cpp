@@ -24,6 +24,7 @@ Json bucket(const BucketSummary& b) {
           {"bytes", b.bytes},
           {"reductions", b.reductions},
           {"transfer_ms", b.transfer_ms},
+          {"transfer_low_ms", b.transfer_low_ms},
           {"wait_ms", b.wait_ms},
           {"busbw_gb_s", number(b.busbw_gb_s)}};
 }
@@ -68,6 +69,7 @@ std::string to_json(const Summary& s) {
   json["overlap_ratio"] = number(s.overlap_ratio);
   json["skew"] = number(s.skew);
   json["slowest_share"] = number(s.slowest_share);
+  json["skew_ci"] = interval(s.skew_ci);
   json["step_skew"] = number(s.step_skew);
   json["late_bytes"] = number(s.late_bytes);
   json["clock_spread"] = number(s.clock_spread);

@@ -73,8 +73,8 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
       sampler_(context.device().kind == DeviceKind::cuda ? GpuMonitor::open(context.bus_id()) : nullptr,
                folder_, world.rank(), [this] { return step(); }),
       registration_(signals, [this] { return last_words(); }) {
-  if (const auto rate = Faults(facts.injected, world.size()).link_bytes_per_s())
-    slow_link_.emplace(timer_, *rate, world.size(), bucket_bytes(facts));
+  if (const auto link = Faults(facts.injected, world.size()).link())
+    slow_link_.emplace(timer_, *link, world.size(), bucket_bytes(facts));
   for (const std::string& fault : facts.injected) note("injected fault", fault);
   clocks_at_start_ = read_clocks(world.comm().control(), context.control());
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, environment_));

@@ -31,7 +31,9 @@ TEST(FaultLab, AScenariosOwnOptionsWin) {
   for (const Scenario& scenario : fault_scenarios()) {
     const TrainOptions options = options_of(scenario, user);
     EXPECT_TRUE(options.has("--no-gradient-as-bucket-view"));
-    if (scenario.name == "tiny buckets") EXPECT_EQ(options.value("--bucket-mb"), "0.002");
+    if (scenario.name == "tiny buckets") {
+      EXPECT_EQ(options.value("--bucket-mb"), "0.002");
+    }
     if (scenario.name == "slow rank") {
       EXPECT_EQ(options.value("--batch"), "4");
       EXPECT_EQ(options.value("--inject"), "slow=1:15");

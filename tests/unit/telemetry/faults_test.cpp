@@ -60,12 +60,15 @@ TEST(Faults, StallAndNanHitBatchAndSeed) {
 }
 
 TEST(Faults, RatesAreBytesPerSecond) {
-  EXPECT_DOUBLE_EQ(*parse_rate("1gbit"), 125e6);
-  EXPECT_DOUBLE_EQ(*parse_rate("200mbit/s"), 25e6);
-  EXPECT_DOUBLE_EQ(*parse_rate("1.5MB"), 1.5e6);
-  EXPECT_DOUBLE_EQ(*parse_rate("2GB/s"), 2e9);
-  EXPECT_DOUBLE_EQ(*Faults({"link=1gbit", "link=10MB"}, 2).link_bytes_per_s(), 10e6) << "the slowest counts";
-  EXPECT_FALSE(Faults({"slow=1:5"}, 2).link_bytes_per_s());
+  EXPECT_DOUBLE_EQ(parse_link("1gbit")->bytes_per_s, 125e6);
+  EXPECT_DOUBLE_EQ(parse_link("200mbit/s")->bytes_per_s, 25e6);
+  EXPECT_DOUBLE_EQ(parse_link("1.5MB")->bytes_per_s, 1.5e6);
+  EXPECT_DOUBLE_EQ(parse_link("2GB/s")->latency_us, 0);
+  EXPECT_DOUBLE_EQ(parse_link("2GB/s+12.5us")->latency_us, 12.5);
+  const auto link = *Faults({"link=1gbit+300us", "link=10MB"}, 2).link();
+  EXPECT_DOUBLE_EQ(link.bytes_per_s, 10e6) << "the slowest counts";
+  EXPECT_DOUBLE_EQ(link.latency_us, 300);
+  EXPECT_FALSE(Faults({"slow=1:5"}, 2).link());
 }
 
 TEST(Faults, RefusesWhatIsNone) {
@@ -96,6 +99,10 @@ TEST(Faults, RefusesWhatIsNone) {
                            "link=infGB",
                            "link=1Gb",
                            "link=gbit",
+                           "link=1gbit+",
+                           "link=1gbit+5",
+                           "link=1gbit+-5us",
+                           "link=+5us",
                            "nan=0",
                            "nan=0@",
                            "nan=-1@3",

@@ -61,6 +61,9 @@ TEST(Summary, ALateRankIsChargedToItsPeersWaitAndNamed) {
   EXPECT_NEAR(*s.ranks.at(1).exposed_transfer_ms, 4, 1e-9);
   EXPECT_EQ(s.slowest_rank, 1);
   EXPECT_NEAR(*s.skew, 20.0 / 46, 1e-9);  // (66 − 46)/46
+  EXPECT_NEAR(s.skew_ci->low, 20.0 / 46, 1e-9);
+  EXPECT_NEAR(*s.step_skew, 20.0 / 46, 1e-9);
+  EXPECT_NEAR(s.buckets.at(0).transfer_low_ms, 4, 1e-9);
   ASSERT_EQ(s.findings.size(), 1u);
   EXPECT_NE(s.findings[0].find("straggler: rank 1"), std::string::npos) << s.findings[0];
 }
