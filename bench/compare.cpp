@@ -26,9 +26,9 @@ double per_rank(const ComparedRun& run) {
 
 std::vector<PartChange> part_changes(const Summary& a, const Summary& b) {
   const std::pair<const char*, std::optional<double> Summary::*> fields[] = {
-      {"data", &Summary::data_wait_ms},         {"forward", &Summary::forward_ms},
-      {"backward", &Summary::backward_ms},      {"exposed comm", &Summary::exposed_comm_ms},
-      {"optimizer", &Summary::optimizer_ms},    {"rest (host)", &Summary::host_ms}};
+      {"data", &Summary::data_wait_ms},      {"forward", &Summary::forward_ms},
+      {"backward", &Summary::backward_ms},   {"exposed comm", &Summary::exposed_comm_ms},
+      {"optimizer", &Summary::optimizer_ms}, {"rest (host)", &Summary::host_ms}};
   std::vector<PartChange> parts;
   for (const auto& [name, field] : fields)
     if (a.*field || b.*field) parts.push_back({name, a.*field, b.*field});
@@ -100,8 +100,7 @@ ComparedRun read_compared(const std::string& directory) {
   SalvagedRun salvaged = salvage_run(directory);
   ComparedRun compared{std::move(salvaged.run), {}, std::move(salvaged.problems)};
   if (!compared.run.finished && compared.problems.empty())
-    compared.problems.push_back(
-        fmt::format("{}: it wrote no summary.json: interrupted, or died", directory));
+    compared.problems.push_back(fmt::format("{}: it wrote no summary.json: interrupted, or died", directory));
   if (compared.run.steps.empty()) {
     compared.summary.not_steady_because = "no rank's steps can be read";
     return compared;
@@ -115,8 +114,8 @@ ComparedRun read_compared(const std::string& directory) {
 
 std::string describe(const ComparedRun& run) {
   const Summary& s = run.summary;
-  std::string text = fmt::format("{}: {}, P {}, b {}, B {}\n", run.run.directory, run.run.model, run.run.ranks,
-                                 run.run.batch, run.run.global_batch);
+  std::string text = fmt::format("{}: {}, P {}, b {}, B {}\n", run.run.directory, run.run.model,
+                                 run.run.ranks, run.run.batch, run.run.global_batch);
   if (s.window)
     text += fmt::format("   step {} ms, {} samples/s{}\n", with_interval(s.step_ms, s.step_ms_ci),
                         human_count(s.samples_per_s), s.steady ? "" : "; not steady");
@@ -142,8 +141,9 @@ std::string to_text(const RunComparison& c, const ComparedRun& a, const Compared
   if (!c.parts.empty()) text += "\n" + part_table(c);
   text += "\n";
   if (c.throughput_ratio)
-    text += fmt::format("samples/s a rank, b over a: {:.3f} ({}, scatter within the runs): ",
-                        *c.throughput_ratio, range(c.throughput_ci));
+    text +=
+        fmt::format("samples/s a rank, b over a: {:.3f} ({}, scatter within the runs): ", *c.throughput_ratio,
+                    range(c.throughput_ci));
   text += c.verdict + "\n";
   for (const auto& finding : c.findings) text += "finding: " + finding + "\n";
   return text;

@@ -35,12 +35,14 @@ void run_compare(const std::vector<std::string>& folders) {
 
 Subcommand add_compare(CLI::App& app) {
   auto folders = std::make_shared<std::vector<std::string>>();
-  auto* command = app.add_subcommand("compare",
-                                     "What changed between two runs, the most suspicious first, and what it did.\n"
-                                     "  tandem compare RUN RUN");
+  auto* command =
+      app.add_subcommand("compare",
+                         "What changed between two runs, the most suspicious first, and what it did.\n"
+                         "  tandem compare RUN RUN");
   command->add_option("runs", *folders, "folders of two runs: before, after")->required()->expected(2);
   return {command, [folders](const TrainOptions& options) {
-            if (!options.words().empty()) throw UsageError("compare reads finished runs: no options after --");
+            if (!options.words().empty())
+              throw UsageError("compare reads finished runs: no options after --");
             run_compare(*folders);
           }};
 }

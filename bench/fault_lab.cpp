@@ -11,7 +11,7 @@ namespace {
 
 /// A transformer small enough for a run of seconds, whose gradient falls into several buckets.
 const std::vector<std::string> kModel = {
-    "--model", "gpt-nano", "--width",     "128", "--heads",           "4",   "--seq",  "64",
+    "--model", "gpt-nano", "--width",     "128", "--heads",           "4",   "--seq",   "64",
     "--batch", "8",        "--bucket-mb", "0.5", "--first-bucket-mb", "0.1", "--steps", "90"};
 
 bool takes_value(const std::vector<std::string>& words, std::size_t i) {
@@ -51,10 +51,22 @@ std::vector<Scenario> fault_scenarios() {
       {"slow rank, now this one now that", "random straggler", {}, {"--inject", "slow=any:15"}, false},
       {"slow link", "transfer-bound", {}, {"--inject", "link=200mbit"}, false},
       {"loader stalls", "data-bound", {}, {"--inject", "stall=loader:6"}, false},
-      {"tiny buckets", "latency-bound buckets", {}, {"--bucket-mb", "0.002", "--first-bucket-mb", "0.002", "--inject", "link=10gbit+300us"}, false},
+      {"tiny buckets",
+       "latency-bound buckets",
+       {},
+       {"--bucket-mb", "0.002", "--first-bucket-mb", "0.002", "--inject", "link=10gbit+300us"},
+       false},
       {"no overlap", "no overlap", {}, {"--no-overlap", "--inject", "link=4gbit"}, false},
-      {"one bucket", "late gradients", {}, {"--bucket-mb", "100", "--first-bucket-mb", "100", "--inject", "link=4gbit"}, false},
-      {"every micro-batch reduced", "hidden accumulation cost", {}, {"--accumulate", "4", "--sync-every-micro-batch", "--steps", "60"}, false},
+      {"one bucket",
+       "late gradients",
+       {},
+       {"--bucket-mb", "100", "--first-bucket-mb", "100", "--inject", "link=4gbit"},
+       false},
+      {"every micro-batch reduced",
+       "hidden accumulation cost",
+       {},
+       {"--accumulate", "4", "--sync-every-micro-batch", "--steps", "60"},
+       false},
       {"one core for all", "cores", {"straggler", "random straggler"}, {"--bind", "keep"}, true},
   };
 }
@@ -111,10 +123,12 @@ std::string to_text(const std::vector<Diagnosed>& runs) {
     table.add(row);
   }
   const LabScore s = score(runs);
-  return table.text() + fmt::format("\nprecision {:.2f} ({} of {} findings right), recall {:.2f} ({} of {} faults found), "
-                                    "{} of {} healthy controls without a finding\n",
-                                    s.precision(), s.right, s.right + s.wrong, s.recall(), s.right,
-                                    s.right + s.missed, s.healthy_clean, s.healthy);
+  return table.text() +
+         fmt::format(
+             "\nprecision {:.2f} ({} of {} findings right), recall {:.2f} ({} of {} faults found), "
+             "{} of {} healthy controls without a finding\n",
+             s.precision(), s.right, s.right + s.wrong, s.recall(), s.right, s.right + s.missed,
+             s.healthy_clean, s.healthy);
 }
 
 }  // namespace tandem::bench

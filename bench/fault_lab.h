@@ -31,8 +31,9 @@ struct Diagnosed {
 };
 
 struct LabScore {
-  int right = 0, missed = 0, wrong = 0;  ///< findings: expected and made, expected and not made, made and not expected
-  int healthy = 0, healthy_clean = 0;    ///< controls, and those without a finding
+  int right = 0, missed = 0,
+      wrong = 0;  ///< findings: expected and made, expected and not made, made and not expected
+  int healthy = 0, healthy_clean = 0;  ///< controls, and those without a finding
   double precision() const { return right + wrong > 0 ? static_cast<double>(right) / (right + wrong) : 1; }
   double recall() const { return right + missed > 0 ? static_cast<double>(right) / (right + missed) : 1; }
 };
@@ -41,7 +42,8 @@ LabScore score(const std::vector<Diagnosed>& runs);
 /// "straggler" of "straggler: rank 1 …".
 std::string name_of_finding(const std::string& line);
 
-/// The confusion matrix (a row each scenario, a column each finding that was expected or made), and the score.
+/// The confusion matrix (a row each scenario, a column each finding that was expected or made), and the
+/// score.
 std::string to_text(const std::vector<Diagnosed>& runs);
 
 }  // namespace tandem::bench

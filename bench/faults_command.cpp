@@ -47,7 +47,8 @@ void run_faults(const std::string& out, const LaunchArguments& launch, const std
       std::replace(name.begin(), name.end(), ' ', '-');
       const std::string run = (std::filesystem::path(folder) / name).string();
       fmt::print(stderr, "{}\n", scenario.name);
-      run_together({launcher.command(kRanks, options_of(scenario, user), run, run + ".txt", cores_of(scenario))});
+      run_together(
+          {launcher.command(kRanks, options_of(scenario, user), run, run + ".txt", cores_of(scenario))});
       runs.push_back(diagnose(scenario, run));
     }
   if (runs.empty()) throw UsageError("--only {}: no scenario has that in its name", only);
@@ -56,9 +57,10 @@ void run_faults(const std::string& out, const LaunchArguments& launch, const std
   fmt::print("{}written: {}/faults.txt\n", text, folder);
   const LabScore s = score(runs);
   if (s.precision() < kGoal || s.recall() < kGoal || s.healthy_clean < s.healthy)
-    throw Error(fmt::format("the doctor is not right often enough: precision and recall are to reach {:.1f}, with no "
-                            "finding on healthy controls",
-                            kGoal));
+    throw Error(
+        fmt::format("the doctor is not right often enough: precision and recall are to reach {:.1f}, with no "
+                    "finding on healthy controls",
+                    kGoal));
 }
 
 }  // namespace
@@ -67,12 +69,14 @@ Subcommand add_faults(CLI::App& app) {
   auto launch = std::make_shared<LaunchArguments>();
   auto only = std::make_shared<std::string>();
   launch->repeat = 1;
-  auto* command = app.add_subcommand("faults",
-                                     "The fault laboratory: runs with known faults, and what the doctor says of each.\n"
-                                     "  tandem faults [--repeat N] [--only TEXT] -- <train options>");
+  auto* command =
+      app.add_subcommand("faults",
+                         "The fault laboratory: runs with known faults, and what the doctor says of each.\n"
+                         "  tandem faults [--repeat N] [--only TEXT] -- <train options>");
   launch->add_to(*command);
   command->add_option("--only", *only, "only the scenarios with this text in their name");
-  return {command, [launch, only](const TrainOptions& options) { run_faults(launch->out, *launch, *only, options); }};
+  return {command,
+          [launch, only](const TrainOptions& options) { run_faults(launch->out, *launch, *only, options); }};
 }
 
 }  // namespace tandem::bench

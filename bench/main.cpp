@@ -21,7 +21,7 @@ int run(std::vector<std::string> words) {
 
   CLI::App app("Experiments with train: tandem <subcommand> --help", "tandem");
   app.require_subcommand(1);
-  const Subcommand subcommands[] = {add_scaling(app), add_sweep(app), add_collectives(app), add_compare(app),
+  const Subcommand subcommands[] = {add_scaling(app), add_sweep(app),  add_collectives(app), add_compare(app),
                                     add_trace(app),   add_report(app), add_faults(app)};
   try {
     app.parse(words);

@@ -51,11 +51,13 @@ void run_report(const std::vector<std::string>& sources, const std::string& out)
 Subcommand add_report(CLI::App& app) {
   auto sources = std::make_shared<std::vector<std::string>>();
   auto out = std::make_shared<std::string>("report.html");
-  auto* command = app.add_subcommand("report",
-                                     "One self-contained page of runs and experiments: efficiency, where the time went, timelines.\n"
-                                     "  tandem report RUN_OR_SERIES… [--out FILE]");
-  command->add_option("sources", *sources,
-                      "folders of runs, of scaling or sweep experiments; JSON files of tandem collectives")
+  auto* command = app.add_subcommand(
+      "report",
+      "One self-contained page of runs and experiments: efficiency, where the time went, timelines.\n"
+      "  tandem report RUN_OR_SERIES… [--out FILE]");
+  command
+      ->add_option("sources", *sources,
+                   "folders of runs, of scaling or sweep experiments; JSON files of tandem collectives")
       ->required();
   command->add_option("--out", *out, "file to write")->capture_default_str();
   return {command, [sources, out](const TrainOptions& options) {

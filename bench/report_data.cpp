@@ -53,7 +53,8 @@ void add_source(const std::string& source, Sources& sources) {
   } else if (auto runs = runs_in(path); !runs.empty()) {
     sources.groups.push_back(std::move(runs));
   } else {
-    throw DataError("{} is no run, no experiment and no JSON file: it has neither run.json nor runs/", source);
+    throw DataError("{} is no run, no experiment and no JSON file: it has neither run.json nor runs/",
+                    source);
   }
 }
 
@@ -72,9 +73,9 @@ Sources find_sources(const std::vector<std::string>& names) {
 Json waterfall_json(const Waterfall& w) {
   Json parts = Json::array();
   for (const auto& [name, ms] : w.parts) parts.push_back({{"name", name}, {"ms", ms}});
-  return {{"name", w.name},       {"regime", w.regime},   {"baseline", w.baseline},
-          {"ideal_ms", w.ideal_ms}, {"step_ms", w.step_ms}, {"loss_ms", w.loss_ms},
-          {"parts", parts},       {"residual_ms", w.residual_ms}, {"explained", w.explained()}};
+  return {{"name", w.name},         {"regime", w.regime},           {"baseline", w.baseline},
+          {"ideal_ms", w.ideal_ms}, {"step_ms", w.step_ms},         {"loss_ms", w.loss_ms},
+          {"parts", parts},         {"residual_ms", w.residual_ms}, {"explained", w.explained()}};
 }
 
 /// Efficiency, where runs of one and of several ranks are among them; or why there is none.
@@ -123,9 +124,15 @@ Json comparison_json(const ComparedRun& a, const ComparedRun& b) {
 std::string report_data(const std::vector<std::string>& names) {
   const Sources sources = find_sources(names);
   std::vector<ComparedRun> runs;
-  Json data{{"version", 1}, {"sources", names}, {"problems", sources.problems}, {"runs", Json::array()},
-            {"scaling", Json::array()}, {"waterfalls", Json::array()}, {"sweeps", sources.sweeps},
-            {"collectives", sources.collectives}, {"comparison", nullptr}};
+  Json data{{"version", 1},
+            {"sources", names},
+            {"problems", sources.problems},
+            {"runs", Json::array()},
+            {"scaling", Json::array()},
+            {"waterfalls", Json::array()},
+            {"sweeps", sources.sweeps},
+            {"collectives", sources.collectives},
+            {"comparison", nullptr}};
   for (const auto& group : sources.groups) {
     const std::size_t before = runs.size();
     for (const auto& folder : group) add_run(folder, runs, data);

@@ -27,8 +27,11 @@ double longest_ms(const Run& run, std::size_t k) {
 }
 
 Json series(const Run& run) {
-  Json json{{"step", Json::array()}, {"step_ms", Json::array()}, {"loss", Json::array()},
-            {"exposed_ms", Json::array()}, {"sm_mhz", Json::array()}};
+  Json json{{"step", Json::array()},
+            {"step_ms", Json::array()},
+            {"loss", Json::array()},
+            {"exposed_ms", Json::array()},
+            {"sm_mhz", Json::array()}};
   const std::size_t steps = run.steps[0].size(), every = (steps + kMostPoints - 1) / kMostPoints;
   for (std::size_t k = 0; k < steps; k += every) {
     const StepRecord& first = run.steps[0][k];
@@ -42,14 +45,21 @@ Json series(const Run& run) {
 }
 
 Json step_json(const StepRecord& step, int rank) {
-  Json json{{"rank", rank}, {"step_us", step.step_ms * 1e3}, {"phases", Json::array()}, {"buckets", Json::array()}};
+  Json json{
+      {"rank", rank}, {"step_us", step.step_ms * 1e3}, {"phases", Json::array()}, {"buckets", Json::array()}};
   for (const PhaseSpan& p : step.phases)
     json["phases"].push_back({{"phase", kPhaseNames[static_cast<std::size_t>(p.phase)]},
                               {"start_us", p.start_us},
                               {"end_us", p.end_us}});
   for (const BucketRecord& b : step.buckets)
-    json["buckets"].push_back({{"id", b.id}, {"bytes", b.bytes}, {"ready_us", b.ready_us}, {"start_us", b.start_us},
-                               {"end_us", b.end_us}, {"wait_start_us", b.wait_start_us}, {"wait_end_us", b.wait_end_us}, {"applied_us", number(b.applied_us)}});
+    json["buckets"].push_back({{"id", b.id},
+                               {"bytes", b.bytes},
+                               {"ready_us", b.ready_us},
+                               {"start_us", b.start_us},
+                               {"end_us", b.end_us},
+                               {"wait_start_us", b.wait_start_us},
+                               {"wait_end_us", b.wait_end_us},
+                               {"applied_us", number(b.applied_us)}});
   return json;
 }
 
@@ -60,7 +70,8 @@ Json typical_step(const ComparedRun& compared) {
   if (!summary.window) return nullptr;
   std::optional<std::size_t> best;
   const auto far = [&](std::size_t k) { return std::abs(longest_ms(run, k) - summary.step_ms_median); };
-  for (auto k = static_cast<std::size_t>(summary.window->first); k <= static_cast<std::size_t>(summary.window->last); ++k)
+  for (auto k = static_cast<std::size_t>(summary.window->first);
+       k <= static_cast<std::size_t>(summary.window->last); ++k)
     if (!run.steps[0][k].phases.empty() && (!best || far(k) < far(*best))) best = k;
   if (!best) return nullptr;
   Json json{{"step", run.steps[0][*best].step}, {"ranks", Json::array()}};

@@ -6,8 +6,8 @@
 
 namespace tandem::bench {
 
-/// What the report's page shows of one run: facts, summary, step series, events, and one step in full, the one
-/// in the window whose time is nearest the median.
+/// What the report's page shows of one run: facts, summary, step series, events, and one step in full, the
+/// one in the window whose time is nearest the median.
 nlohmann::ordered_json run_data(const ComparedRun& run);
 
 }  // namespace tandem::bench

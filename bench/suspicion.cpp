@@ -17,26 +17,46 @@ using Flat = std::map<std::string, std::string>;
 /// Options that are no difference between two runs: where they write, and what they say.
 const std::set<std::string> kPassedOver = {"log_dir", "log_every", "explain_step", "dry_run", "window"};
 
-const std::map<std::string, Suspicion> kOptions = {
-    {"model", Suspicion::work},      {"mlp_sizes", Suspicion::work}, {"layers", Suspicion::work},
-    {"width", Suspicion::work},      {"heads", Suspicion::work},     {"vocab", Suspicion::work},
-    {"seq", Suspicion::work},        {"batch", Suspicion::work},     {"global_batch", Suspicion::work},
-    {"accumulate", Suspicion::work}, {"precision", Suspicion::work}, {"optimizer", Suspicion::work},
-    {"data", Suspicion::work},       {"clip", Suspicion::work},      {"device", Suspicion::work},
-    {"seed", Suspicion::harmless},   {"lr", Suspicion::harmless},    {"schedule", Suspicion::harmless},
-    {"betas", Suspicion::harmless},  {"steps", Suspicion::harmless}, {"epochs", Suspicion::harmless},
-    {"momentum", Suspicion::harmless}, {"weight_decay", Suspicion::harmless},
-    {"warmup_steps", Suspicion::harmless}};
+const std::map<std::string, Suspicion> kOptions = {{"model", Suspicion::work},
+                                                   {"mlp_sizes", Suspicion::work},
+                                                   {"layers", Suspicion::work},
+                                                   {"width", Suspicion::work},
+                                                   {"heads", Suspicion::work},
+                                                   {"vocab", Suspicion::work},
+                                                   {"seq", Suspicion::work},
+                                                   {"batch", Suspicion::work},
+                                                   {"global_batch", Suspicion::work},
+                                                   {"accumulate", Suspicion::work},
+                                                   {"precision", Suspicion::work},
+                                                   {"optimizer", Suspicion::work},
+                                                   {"data", Suspicion::work},
+                                                   {"clip", Suspicion::work},
+                                                   {"device", Suspicion::work},
+                                                   {"seed", Suspicion::harmless},
+                                                   {"lr", Suspicion::harmless},
+                                                   {"schedule", Suspicion::harmless},
+                                                   {"betas", Suspicion::harmless},
+                                                   {"steps", Suspicion::harmless},
+                                                   {"epochs", Suspicion::harmless},
+                                                   {"momentum", Suspicion::harmless},
+                                                   {"weight_decay", Suspicion::harmless},
+                                                   {"warmup_steps", Suspicion::harmless}};
 
-const std::map<std::string, Suspicion> kFacts = {
-    {"cpu_model", Suspicion::machine},   {"cores", Suspicion::machine},
-    {"cgroup_cpus", Suspicion::machine}, {"governor", Suspicion::machine},
-    {"numa", Suspicion::machine},        {"memory_bytes", Suspicion::machine},
-    {"host", Suspicion::machine},        {"arch", Suspicion::software},
-    {"compiler", Suspicion::software},   {"mpi", Suspicion::software},
-    {"comm_backend", Suspicion::method}, {"kernel", Suspicion::software},
-    {"os", Suspicion::software},         {"tandem.git", Suspicion::software},
-    {"tandem.version", Suspicion::software}};
+const std::map<std::string, Suspicion> kFacts = {{"cpu_model", Suspicion::machine},
+                                                 {"cores", Suspicion::machine},
+                                                 {"cgroup_cpus", Suspicion::machine},
+                                                 {"governor", Suspicion::machine},
+                                                 {"numa", Suspicion::machine},
+                                                 {"memory_bytes", Suspicion::machine},
+                                                 {"host", Suspicion::machine},
+                                                 {"arch", Suspicion::software},
+                                                 {"compiler", Suspicion::software},
+                                                 {"mpi", Suspicion::software},
+                                                 {"comm_backend", Suspicion::method},
+                                                 {"kernel", Suspicion::software},
+                                                 {"os", Suspicion::software},
+                                                 {"tandem.git", Suspicion::software},
+                                                 {"tandem.version", Suspicion::software}};
 
 std::string value_in(const Flat& flat, const std::string& key) {
   const auto found = flat.find(key);
@@ -127,12 +147,18 @@ void add_fields(const Run& a, const Run& b, std::vector<Difference>& found) {
 
 std::string name_of(Suspicion suspicion) {
   switch (suspicion) {
-    case Suspicion::certain: return "certain";
-    case Suspicion::work: return "work";
-    case Suspicion::method: return "method";
-    case Suspicion::machine: return "machine";
-    case Suspicion::software: return "software";
-    case Suspicion::harmless: break;
+    case Suspicion::certain:
+      return "certain";
+    case Suspicion::work:
+      return "work";
+    case Suspicion::method:
+      return "method";
+    case Suspicion::machine:
+      return "machine";
+    case Suspicion::software:
+      return "software";
+    case Suspicion::harmless:
+      break;
   }
   return "harmless";
 }
@@ -145,9 +171,8 @@ std::vector<Difference> differences_between(const Run& a, const Run& b) {
       if (auto difference = option(key, a, b)) found.push_back(*difference);
   for (const auto& key : keys_of(a.environment, b.environment))
     if (auto difference = fact(key, a, b)) found.push_back(*difference);
-  std::stable_sort(found.begin(), found.end(), [](const Difference& x, const Difference& y) {
-    return x.suspicion < y.suspicion;
-  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Difference& x, const Difference& y) { return x.suspicion < y.suspicion; });
   return found;
 }
 

@@ -46,7 +46,8 @@ void run_trace(const TraceArguments& arguments) {
   if (const auto error = clocks.error_us())
     fmt::print("ranks are aligned to within {:.1f} us (ping-pong at the run's start and end)\n", *error);
   else if (run.steps.size() > 1)
-    fmt::print("ranks are NOT aligned: there is no clocks.json, each rank's time begins with its first step\n");
+    fmt::print(
+        "ranks are NOT aligned: there is no clocks.json, each rank's time begins with its first step\n");
   if (run.steps[0].front().phases.empty())
     fmt::print("no phases in these logs (--probe off, or an earlier version): steps and collectives only\n");
 }
@@ -55,9 +56,10 @@ void run_trace(const TraceArguments& arguments) {
 
 Subcommand add_trace(CLI::App& app) {
   auto arguments = std::make_shared<TraceArguments>();
-  auto* command = app.add_subcommand("trace",
-                                     "Writes a run's trace.json, for Perfetto: its ranks, threads and buckets in time.\n"
-                                     "  tandem trace RUN [--steps FIRST:LAST]");
+  auto* command =
+      app.add_subcommand("trace",
+                         "Writes a run's trace.json, for Perfetto: its ranks, threads and buckets in time.\n"
+                         "  tandem trace RUN [--steps FIRST:LAST]");
   command->add_option("run", arguments->run, "folder of the run")->required();
   command->add_option("--steps", arguments->steps,
                       "FIRST:LAST (default: 20 from the start of the stable window)");

@@ -66,12 +66,19 @@ bool Waterfall::explained() const {
 
 std::optional<Waterfall> waterfall(const ScalingRow& row, const Group& baseline) {
   const double share = row.regime == Regime::weak ? 1.0 : 1.0 / row.group.run().ranks;
-  Waterfall w{row.group.name(), std::string(name_of(row.regime)), baseline.name(), share * baseline.step_ms(),
-              row.group.step_ms(), 0, {}, 0};
+  Waterfall w{row.group.name(),
+              std::string(name_of(row.regime)),
+              baseline.name(),
+              share * baseline.step_ms(),
+              row.group.step_ms(),
+              0,
+              {},
+              0};
   w.loss_ms = w.residual_ms = w.step_ms - w.ideal_ms;
   const std::pair<const char*, Part> parts[] = {
-      {"compute", compute}, {"exposed transfer", exposed_transfer}, {"exposed wait", exposed_wait},
-      {"data", data},       {"optimizer", optimizer},               {"host", host}};
+      {"compute", compute},           {"exposed transfer", exposed_transfer},
+      {"exposed wait", exposed_wait}, {"data", data},
+      {"optimizer", optimizer},       {"host", host}};
   for (const auto& [name, part] : parts) {
     const auto here = mean_of(row.group, part), alone = mean_of(baseline, part);
     if (!here && name != std::string("host")) return std::nullopt;

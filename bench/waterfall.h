@@ -10,8 +10,8 @@
 namespace tandem::bench {
 
 /// Where the time went that P ranks take longer than perfect scaling would: T_P − T_1 (weak) or T_P − T_1/P
-/// (strong), in milliseconds a step, on the rank whose wall time is longest (docs/measuring.md). The parts and
-/// the residual add up to `loss_ms`.
+/// (strong), in milliseconds a step, on the rank whose wall time is longest (docs/measuring.md). The parts
+/// and the residual add up to `loss_ms`.
 struct Waterfall {
   std::string name, regime, baseline;
   double ideal_ms = 0, step_ms = 0, loss_ms = 0;

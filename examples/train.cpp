@@ -72,7 +72,7 @@ void train_steps(Context& context, World& world, const Setup& setup, Replica& re
                     ReducerOptions{o.overlap, o.gradient_as_bucket_view, !o.no_comm, &replica.hook},
                     &recorder.observer());
   GradientSink& sink = reducer ? static_cast<GradientSink&>(*reducer) : no_reducer;
-  Sharding sharding(context, world.comm(), setup, replica, timer);
+  Sharding sharding(context, world.comm(), setup, replica, recorder.observer());
   StepFeedback feedback(context, world.comm(), o.ddp && !o.no_comm);
   CommScope comm_scope(world.comm(),
                        context.comm());  // buckets and feedback outlive what the comm stream does with them

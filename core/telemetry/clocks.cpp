@@ -78,8 +78,7 @@ std::string clocks_json(const std::vector<RankClock>& ranks) {
     nlohmann::ordered_json rank{{"first_step_us", clock.first_step_us},
                                 {"readings", nlohmann::ordered_json::array()}};
     for (const ClockReading& r : clock.readings)
-      rank["readings"].push_back(
-          {{"at_us", r.at_us}, {"offset_us", r.offset_us}, {"error_us", r.error_us}});
+      rank["readings"].push_back({{"at_us", r.at_us}, {"offset_us", r.offset_us}, {"error_us", r.error_us}});
     json["ranks"].push_back(std::move(rank));
   }
   return json.dump(2) + "\n";

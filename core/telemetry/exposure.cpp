@@ -43,8 +43,8 @@ void split_exposed(Summary& summary, const Ranks& ranks) {
   }
 }
 
-/// The share of a step's bytes that become ready in the last tenth of its last backward; empty where phases or
-/// buckets are missing.
+/// The share of a step's bytes that become ready in the last tenth of its last backward; empty where phases
+/// or buckets are missing.
 std::optional<double> late_bytes(const StepRecord& step) {
   const PhaseSpan* backward = nullptr;
   for (const PhaseSpan& phase : step.phases)

@@ -44,7 +44,8 @@ void sleep_ms(double ms) {
 std::optional<LinkSpeed> parse_link(std::string_view text) {
   LinkSpeed link;
   if (const auto [rate, latency] = split(text, '+'); !rate.empty()) {
-    const bool good = latency.ends_with("us") && read_number(latency.substr(0, latency.size() - 2), link.latency_us);
+    const bool good =
+        latency.ends_with("us") && read_number(latency.substr(0, latency.size() - 2), link.latency_us);
     if (!good || !(link.latency_us >= 0 && link.latency_us <= 1e3 * kLongestMs)) return std::nullopt;
     text = rate;
   }
@@ -54,8 +55,8 @@ std::optional<LinkSpeed> parse_link(std::string_view text) {
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
   std::string_view name(unit, static_cast<std::size_t>(end - unit));
   if (name.ends_with("/s")) name.remove_suffix(2);
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6},
+                                                            {"kB", 1e3},   {"MB", 1e6},     {"GB", 1e9}};
   for (const auto& [known, bytes] : kUnits)
     if (name == known) {
       link.bytes_per_s = number * bytes;
@@ -69,7 +70,8 @@ Faults::Faults(const std::vector<std::string>& specs, int ranks) : ranks_(ranks)
     auto fault = parse(spec);
     if (!fault)
       throw UsageError(
-          "--inject {}: write slow=RANK:MS (RANK or any, 0 < MS <= {:.0f}), stall=loader:MS, link=RATE (1gbit, "
+          "--inject {}: write slow=RANK:MS (RANK or any, 0 < MS <= {:.0f}), stall=loader:MS, link=RATE "
+          "(1gbit, "
           "10MB, 10gbit+300us), nan=RANK@STEP or throw=RANK@STEP, as in slow=1:20",
           spec, kLongestMs);
     if (fault->rank >= ranks)
@@ -86,7 +88,8 @@ std::optional<Faults::Fault> Faults::parse(const std::string& spec) {
   const auto [where, ms] = split(value, ':');
   const auto [rank, step] = split(value, '@');
   const auto rank_and_step = [&, rank = rank, step = step] {
-    return read_number(rank, fault.rank) && fault.rank >= 0 && read_number(step, fault.step) && fault.step >= 0;
+    return read_number(rank, fault.rank) && fault.rank >= 0 && read_number(step, fault.step) &&
+           fault.step >= 0;
   };
   bool good = false;
   if (name == "slow") {

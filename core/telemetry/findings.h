@@ -14,7 +14,8 @@ namespace tandem {
 std::vector<std::string> find_causes(const Summary& summary);
 
 /// What follows from where ranks run. `host_cores`: of the host of rank 0.
-std::vector<std::string> find_causes(const std::vector<RankPlace>& places, int host_cores, int compute_threads);
+std::vector<std::string> find_causes(const std::vector<RankPlace>& places, int host_cores,
+                                     int compute_threads);
 
 /// The rules by themselves: a line, or nothing. Each stands for one row of the table.
 namespace rules {

@@ -23,7 +23,8 @@ bool communicates(const Summary& s) {
 double wait_share(const Summary& s) {
   double wait = 0;
   for (const auto& bucket : s.buckets)
-    for (const double ms : bucket.wait_ms) wait += bucket.reductions * ms / static_cast<double>(s.ranks.size());
+    for (const double ms : bucket.wait_ms)
+      wait += bucket.reductions * ms / static_cast<double>(s.ranks.size());
   const double all = wait + rules::total_transfer(s);
   return all > 0 ? wait / all : 0;
 }
@@ -70,7 +71,8 @@ rules::Line rules::transfer_bound(const Summary& s) {
   for (const auto& bucket : s.buckets) bytes += bucket.reductions * static_cast<double>(bucket.bytes);
   return fmt::format(
       "transfer-bound: moving {} of gradients takes {:.2f} ms, and {:.2f} ms of it, {:.0f}% of the step, are "
-      "exposed; waiting for peers is {:.0f}% of communication. A larger batch or --accumulate spreads it over more "
+      "exposed; waiting for peers is {:.0f}% of communication. A larger batch or --accumulate spreads it "
+      "over more "
       "work, a faster link shortens it",
       human_bytes(bytes), transfer, exposed, 100 * exposed / s.step_ms, 100 * wait_share(s));
 }
@@ -83,7 +85,8 @@ rules::Line rules::no_overlap(const Summary& s) {
   const double could = std::min(transfer, *s.backward_ms);
   if (transfer < kTransfer * s.step_ms || hidden >= kHidden * could) return std::nullopt;
   return fmt::format(
-      "no overlap: of {:.2f} ms of transfer (backward has room for {:.2f} ms) {:.2f} ms are hidden behind backward. "
+      "no overlap: of {:.2f} ms of transfer (backward has room for {:.2f} ms) {:.2f} ms are hidden behind "
+      "backward. "
       "Use --overlap, and smaller buckets, so that the first leave earlier",
       transfer, could, std::max(0.0, hidden));
 }
@@ -95,7 +98,8 @@ rules::Line rules::late_gradients(const Summary& s) {
   const double exposed = *slowest(s).exposed_transfer_ms;
   if (exposed <= kExposed * s.step_ms) return std::nullopt;
   return fmt::format(
-      "late gradients: {:.0f}% of the bytes become ready in the last tenth of backward, and {:.2f} ms ({:.0f}% of the "
+      "late gradients: {:.0f}% of the bytes become ready in the last tenth of backward, and {:.2f} ms "
+      "({:.0f}% of the "
       "step) of transfer are exposed. Use a smaller --bucket-mb, so that less is left for the end",
       100 * *s.late_bytes, exposed, 100 * exposed / s.step_ms);
 }
@@ -115,7 +119,8 @@ rules::Line rules::latency_bound_buckets(const Summary& s) {
   const double cost = line->alpha_ms * reductions;
   if (small <= kMostBytes * all || s.buckets.size() < 4 || cost <= kCost * s.step_ms) return std::nullopt;
   return fmt::format(
-      "latency-bound buckets: {:.0f}% of the bytes lie in buckets whose latency ({:.0f} us) exceeds their transfer; {} "
+      "latency-bound buckets: {:.0f}% of the bytes lie in buckets whose latency ({:.0f} us) exceeds their "
+      "transfer; {} "
       "of them cost {:.2f} ms a step in latency alone. Use a larger --bucket-mb",
       100 * small / all, 1e3 * line->alpha_ms, s.buckets.size(), cost);
 }

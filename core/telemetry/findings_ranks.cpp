@@ -45,7 +45,8 @@ rules::Line rules::persistent_straggler(const Summary& s) {
   std::erase(work, most);
   const double others = work.empty() ? most : quantile(work, 0.5);
   std::string line = fmt::format(
-      "straggler: rank {} works {:.2f} ms a step, the others {:.2f} ms (skew {:.1f}%), and is last in {:.0f}% "
+      "straggler: rank {} works {:.2f} ms a step, the others {:.2f} ms (skew {:.1f}%), and is last in "
+      "{:.0f}% "
       "of steps",
       s.slowest_rank, most, others, 100 * *s.skew, 100 * *s.slowest_share);
   if (!s.buckets.empty())
@@ -54,18 +55,21 @@ rules::Line rules::persistent_straggler(const Summary& s) {
   return line + ". Look at what else runs on its cores, at its data, at its clock";
 }
 
-/// Always somebody, never the same: each step waits for whoever it is. A single step scatters more than a mean,
-/// so this asks for more than a persistent one.
+/// Always somebody, never the same: each step waits for whoever it is. A single step scatters more than a
+/// mean, so this asks for more than a persistent one.
 rules::Line rules::random_straggler(const Summary& s) {
   if (!s.step_skew || *s.step_skew <= kStepSkew || *s.slowest_share > kShare) return std::nullopt;
   return fmt::format(
-      "random straggler: in three of four steps the slowest rank works over {:.1f}% longer than the others, and "
-      "it is not always the same (rank {} in {:.0f}% of steps). Look for what all hosts share: other jobs on the "
+      "random straggler: in three of four steps the slowest rank works over {:.1f}% longer than the others, "
+      "and "
+      "it is not always the same (rank {} in {:.0f}% of steps). Look for what all hosts share: other jobs on "
+      "the "
       "cores, a file system, samples of very different size",
       100 * *s.step_skew, s.slowest_rank, 100 * *s.slowest_share);
 }
 
-std::vector<std::string> find_causes(const std::vector<RankPlace>& places, int host_cores, int compute_threads) {
+std::vector<std::string> find_causes(const std::vector<RankPlace>& places, int host_cores,
+                                     int compute_threads) {
   std::set<int> used;
   int ranks = 0;
   for (const auto& place : places) {
@@ -76,11 +80,12 @@ std::vector<std::string> find_causes(const std::vector<RankPlace>& places, int h
   }
   const int have = static_cast<int>(used.size()), wanted = std::min(host_cores, ranks * compute_threads);
   if (have == 0 || have >= wanted) return {};
-  return {fmt::format(
-      "cores: the {} rank{} of {} may run on {} core{} ({}), to compute with {} thread{} each on a host of {} "
-      "cores. Let the launcher bind less (mpirun --bind-to none, or train --ranks)",
-      ranks, ranks == 1 ? "" : "s", places.front().host, have, have == 1 ? "" : "s", places.front().cores,
-      compute_threads, compute_threads == 1 ? "" : "s", host_cores)};
+  return {
+      fmt::format("cores: the {} rank{} of {} may run on {} core{} ({}), to compute with {} thread{} each on "
+                  "a host of {} "
+                  "cores. Let the launcher bind less (mpirun --bind-to none, or train --ranks)",
+                  ranks, ranks == 1 ? "" : "s", places.front().host, have, have == 1 ? "" : "s",
+                  places.front().cores, compute_threads, compute_threads == 1 ? "" : "s", host_cores)};
 }
 
 }  // namespace tandem

@@ -22,13 +22,13 @@ struct Run {
   bool finished = true;  ///< wrote its summary; false: it was interrupted, or died
   bool ddp = true, communicate = true;
   int compute_threads = 1;
-  std::vector<RankPlace> places;      ///< by rank; empty where the log does not say
+  std::vector<RankPlace> places;  ///< by rank; empty where the log does not say
   std::optional<int> host_cores;
   std::optional<int> cores_per_rank;  ///< that a rank may run on; of the rank with the fewest
   std::vector<std::string> injected;  ///< faults to order (--inject): its figures are no measurement
   std::optional<Window> window;       ///< --window
-  /// Every effective option, and the environment with the program's own version, flat: the value as JSON text ("8", "adamw" without quotes),
-  /// nested names joined by dots, options as in "bucket_mb".
+  /// Every effective option, and the environment with the program's own version, flat: the value as JSON text
+  /// ("8", "adamw" without quotes), nested names joined by dots, options as in "bucket_mb".
   std::map<std::string, std::string> config, environment;
   std::vector<std::vector<StepRecord>> steps;  ///< per rank of `logged_ranks`, equally many each
   std::vector<int> logged_ranks;               ///< those whose steps could be read: all, unless salvaged

@@ -15,12 +15,12 @@ std::string bucket_table(const RunFacts& facts);
 
 struct ReportFacts {
   int ranks = 1;
-  std::string folder = {};           ///< of the logs
-  std::vector<std::string> injected = {};    ///< faults to order
-  std::string scaling_command = {};  ///< gives the scaling efficiency of what has just run
-  std::string outlook = {};          ///< outlook(): the step at other numbers of ranks
-  bool utf8 = false;                 ///< as ConsoleStyle
-  double model_flop = 0;             ///< as RunFacts
+  std::string folder = {};                 ///< of the logs
+  std::vector<std::string> injected = {};  ///< faults to order
+  std::string scaling_command = {};        ///< gives the scaling efficiency of what has just run
+  std::string outlook = {};                ///< outlook(): the step at other numbers of ranks
+  bool utf8 = false;                       ///< as ConsoleStyle
+  double model_flop = 0;                   ///< as RunFacts
   std::optional<double> peak_flops = {}, product_flops = {};
 };
 

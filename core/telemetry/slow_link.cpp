@@ -9,9 +9,8 @@ SlowLink::SlowLink(CommObserver& observer, LinkSpeed link, int ranks,
     : observer_(observer) {
   const double share = 2.0 * (ranks - 1) / ranks;
   for (const std::int64_t bytes : bucket_bytes)
-    least_.push_back(std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(1e-6 * link.latency_us +
-                                      share * static_cast<double>(bytes) / link.bytes_per_s)));
+    least_.push_back(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+        1e-6 * link.latency_us + share * static_cast<double>(bytes) / link.bytes_per_s)));
 }
 
 void SlowLink::bucket_start(int bucket, Stream& comm) {

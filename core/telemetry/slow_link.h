@@ -10,8 +10,8 @@
 namespace tandem {
 
 /// --inject link=RATE: holds the comm stream after each bucket's all-reduce until a link of that rate would
-/// have carried it, 2(P − 1)/P of its bytes one way, after its latency. Stands between the reducer and another observer, which
-/// sees the longer collective.
+/// have carried it, 2(P − 1)/P of its bytes one way, after its latency. Stands between the reducer and
+/// another observer, which sees the longer collective.
 class SlowLink final : public CommObserver {
  public:
   /// `observer` must outlive it.

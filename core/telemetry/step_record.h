@@ -37,8 +37,9 @@ struct BucketRecord {
   std::optional<double> applied_us;  ///< its parameters were updated
 };
 
-/// One step of one rank: a line of steps.rankR.jsonl, under the same names. Milliseconds. What was not measured is empty and written as
-/// null, never as 0. Where forward, backward and so on happen K times (accumulation) the sum is meant.
+/// One step of one rank: a line of steps.rankR.jsonl, under the same names. Milliseconds. What was not
+/// measured is empty and written as null, never as 0. Where forward, backward and so on happen K times
+/// (accumulation) the sum is meant.
 ///
 /// Waits for collectives count as exposed_comm_ms and in no phase, so that on the CPU
 /// data_wait + forward + backward + exposed_comm + optimizer + host = step.

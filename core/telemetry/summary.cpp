@@ -140,7 +140,8 @@ void add_skew(Summary& summary, const Ranks& ranks, std::size_t longest) {
     if (rank_of_most(of.size(), [&](std::size_t r) { return work[r]; }) == slowest) ++last_in;
     of_step.push_back(skew_of(work));
     const double mine = std::exchange(work[slowest], std::numeric_limits<double>::infinity());
-    of_slowest.push_back((mine - base_of(work)) / base);  // for two ranks the other's work; for more, their median
+    of_slowest.push_back((mine - base_of(work)) /
+                         base);  // for two ranks the other's work; for more, their median
   }
   if (of_step.empty()) return;
   summary.skew_ci = batch_means_interval(of_slowest);

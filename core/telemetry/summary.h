@@ -14,10 +14,10 @@ namespace tandem {
 struct BucketSummary {
   int id = 0;
   std::int64_t bytes = 0;
-  double reductions = 0;             ///< a step: 1, or K where every micro-batch is synchronised
-  double transfer_ms = 0;            ///< the minimum over ranks of the collective's duration
-  std::vector<double> wait_ms;       ///< per rank: its duration − transfer
-  double transfer_low_ms = 0;        ///< of its transfer times the 10% quantile: hardly hindered by other work
+  double reductions = 0;        ///< a step: 1, or K where every micro-batch is synchronised
+  double transfer_ms = 0;       ///< the minimum over ranks of the collective's duration
+  std::vector<double> wait_ms;  ///< per rank: its duration − transfer
+  double transfer_low_ms = 0;   ///< of its transfer times the 10% quantile: hardly hindered by other work
   std::optional<double> busbw_gb_s;  ///< transfer_ms as bus bandwidth, 10^9 bytes/s; null under 20 µs
 };
 
@@ -57,11 +57,11 @@ struct Summary {
   std::optional<double> slowest_share;  ///< share of steps in which slowest_rank had the most work
   /// Of skew, by batch means over the steps; empty in a window of under 20.
   std::optional<Interval> skew_ci;
-  std::optional<double> step_skew;      ///< as skew, but of each step; exceeded in three of four steps
-  std::optional<double> late_bytes;     ///< share of bytes ready in the last tenth of backward, slowest rank
-  std::optional<double> clock_spread;   ///< (highest − lowest)/highest SM clock in the window, any rank
-  std::vector<BucketSummary> buckets;   ///< in launch order; empty where not probed
-  double drift = 0;                     ///< Theil–Sen, relative, of the longest rank's steps
+  std::optional<double> step_skew;     ///< as skew, but of each step; exceeded in three of four steps
+  std::optional<double> late_bytes;    ///< share of bytes ready in the last tenth of backward, slowest rank
+  std::optional<double> clock_spread;  ///< (highest − lowest)/highest SM clock in the window, any rank
+  std::vector<BucketSummary> buckets;  ///< in launch order; empty where not probed
+  double drift = 0;                    ///< Theil–Sen, relative, of the longest rank's steps
   std::vector<std::int64_t> outlier_steps;
   bool steady = false;
   std::string not_steady_because;

@@ -98,8 +98,7 @@ class StepTrace {
   void write_wait(const BucketRecord& bucket) const {
     if (bucket.wait_end_us - bucket.wait_start_us < kTick) return;
     const PhaseSpan* phase = around(bucket.wait_start_us);
-    const Slice limits =
-        phase ? within(phase->start_us, phase->end_us, everything()) : everything();
+    const Slice limits = phase ? within(phase->start_us, phase->end_us, everything()) : everything();
     out_.slice(rank_, kCompute, fmt::format("wait for bucket {}", bucket.id),
                within(bucket.wait_start_us, bucket.wait_end_us, limits));
   }
@@ -128,7 +127,8 @@ class StepTrace {
 void write_events(std::span<const EventRecord> events, const Run& run, const ClockAlignment& clocks,
                   const Window& window, Writer& out) {
   for (const EventRecord& event : events) {
-    const bool shown = event.start_ms && !event.inside_step && event.step >= window.first && event.step < window.last;
+    const bool shown =
+        event.start_ms && !event.inside_step && event.step >= window.first && event.step < window.last;
     if (!shown || run.logged_ranks.empty() || run.logged_ranks.front() != 0) continue;
     const double start = clocks.common_us(0, *event.start_ms * 1e3);
     out.slice(0, kHost, event.kind, {start, start + event.duration_ms * 1e3},
@@ -141,7 +141,8 @@ void write_events(std::span<const EventRecord> events, const Run& run, const Clo
 Window trace_window(const Run& run) {
   const auto steps = run.steps.empty() ? 0 : static_cast<std::int64_t>(run.steps[0].size());
   const auto stable = run.window ? run.window : stable_window(steps);
-  const std::int64_t first = stable && stable->first < steps ? stable->first : std::max<std::int64_t>(0, steps - kSteps);
+  const std::int64_t first =
+      stable && stable->first < steps ? stable->first : std::max<std::int64_t>(0, steps - kSteps);
   return {first, std::min(steps, first + kSteps) - 1, false};
 }
 
@@ -160,9 +161,10 @@ std::string trace_json(const Run& run, std::span<const EventRecord> events, cons
   }
   write_events(events, run, clocks, window, out);
   const auto error = clocks.error_us();
-  return out.take(fmt::format(
-      R"({{"run":{},"model":{},"injected":{},"clock_error_us":{}}})", Writer::quoted(run.directory),
-      Writer::quoted(run.model), nlohmann::json(run.injected).dump(), error ? fmt::format("{:.1f}", *error) : "null"));
+  return out.take(fmt::format(R"({{"run":{},"model":{},"injected":{},"clock_error_us":{}}})",
+                              Writer::quoted(run.directory), Writer::quoted(run.model),
+                              nlohmann::json(run.injected).dump(),
+                              error ? fmt::format("{:.1f}", *error) : "null"));
 }
 
 }  // namespace tandem

@@ -155,9 +155,10 @@ void add_measuring(CLI::App& app, Options& o) {
             ->capture_default_str());
   group(app.add_option("--explain-step", o.explain_step,
                        "print this step's story on each rank (needs --probe bucket)"));
-  group(app.add_option("--inject", o.inject,
-                       "a fault to order: slow=RANK:MS (RANK may be any), stall=loader:MS, link=RATE[+LATENCY] "
-                       "(1gbit, 10MB, 10gbit+300us), nan=RANK@STEP or throw=RANK@STEP; may be given again"));
+  group(
+      app.add_option("--inject", o.inject,
+                     "a fault to order: slow=RANK:MS (RANK may be any), stall=loader:MS, link=RATE[+LATENCY] "
+                     "(1gbit, 10MB, 10gbit+300us), nan=RANK@STEP or throw=RANK@STEP; may be given again"));
 }
 
 void add_machine(CLI::App& app, Options& o) {

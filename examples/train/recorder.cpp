@@ -74,7 +74,7 @@ Recorder::Recorder(Context& context, World& world, const Setup& setup, const Run
                folder_, world.rank(), [this] { return step(); }),
       registration_(signals, [this] { return last_words(); }) {
   if (const auto link = Faults(facts.injected, world.size()).link())
-    slow_link_.emplace(timer_, *link, world.size(), bucket_bytes(facts));
+    slow_link_.emplace(timer_, *link, world.size(), wire_bytes_by_id(facts));
   for (const std::string& fault : facts.injected) note("injected fault", fault);
   clocks_at_start_ = read_clocks(world.comm().control(), context.control());
   if (world.rank() == 0) write_text_file(folder_ / "run.json", run_json(facts, environment_));

@@ -59,7 +59,8 @@ TEST(Compare, OneOptionIsTheCauseAndNoRegression) {
 }
 
 TEST(Compare, TwoChangesAtOnceAreCalledOut) {
-  const auto c = compare_runs(run_of(50, 1), run_of(45, 2, {{"bucket_mb", "1"}, {"overlap", "false"}, {"seed", "3"}}));
+  const auto c =
+      compare_runs(run_of(50, 1), run_of(45, 2, {{"bucket_mb", "1"}, {"overlap", "false"}, {"seed", "3"}}));
   EXPECT_EQ(c.verdict, "faster");
   EXPECT_TRUE(finds(c, "two changes at once: bucket_mb, overlap")) << "a seed is none";
 }
@@ -76,11 +77,13 @@ TEST(Compare, ARegressionNamesTheEnvironmentThatDiffers) {
 
 TEST(Compare, TheMostSuspiciousComesFirst) {
   const auto c = compare_runs(
-      run_of(50, 1), run_of(50, 2, {{"lr", "0.5"}, {"batch", "16"}, {"inject", "slow=1:5"}, {"bucket_mb", "5"}},
-                            {{"kernel", "6.2"}, {"build_type", "Debug"}, {"cpu_model", "Y"}, {"load_average", "0.2"}}));
+      run_of(50, 1),
+      run_of(50, 2, {{"lr", "0.5"}, {"batch", "16"}, {"inject", "slow=1:5"}, {"bucket_mb", "5"}},
+             {{"kernel", "6.2"}, {"build_type", "Debug"}, {"cpu_model", "Y"}, {"load_average", "0.2"}}));
   std::vector<std::string> names;
   for (const auto& d : c.differences) names.push_back(d.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"inject", "batch", "bucket_mb", "cpu_model", "kernel", "lr", "load_average"}))
+  EXPECT_EQ(names, (std::vector<std::string>{"inject", "batch", "bucket_mb", "cpu_model", "kernel", "lr",
+                                             "load_average"}))
       << "a build type that one run does not know is no difference";
 }
 

@@ -48,7 +48,8 @@ TEST(Clocks, AreWrittenAndReadBack) {
   EXPECT_EQ(back[1].first_step_us, 1500.5);
   EXPECT_EQ(back[1].readings.at(1).offset_us, 510.25);
   EXPECT_TRUE(load_clocks(folder.path("none.json")).empty());
-  expect_message<DataError>([&] { load_clocks(folder.write("bad.json", "{\"version\":1")); }, {"bad.json", "damaged"});
+  expect_message<DataError>([&] { load_clocks(folder.write("bad.json", "{\"version\":1")); },
+                            {"bad.json", "damaged"});
   expect_message<DataError>([&] { load_clocks(folder.write("old.json", "{\"version\":9,\"ranks\":[]}")); },
                             {"old.json", "version"});
 }

@@ -25,7 +25,8 @@ Summary healthy() {
     rank.exposed_wait_ms = 0;
     s.ranks.push_back(rank);
   }
-  for (int b = 0; b < 5; ++b) s.buckets.push_back({b, 4'000'000 + 1000 * b, 1, 2 + 0.0005 * b, {0, 0}, 2 + 0.0005 * b, {}});
+  for (int b = 0; b < 5; ++b)
+    s.buckets.push_back({b, 4'000'000 + 1000 * b, 1, 2 + 0.0005 * b, {0, 0}, 2 + 0.0005 * b, {}});
   return s;
 }
 
@@ -88,9 +89,11 @@ TEST(Findings, OverlapThatIsMissing) {
 TEST(Findings, BucketsThatAreTooSmall) {
   Summary s = healthy();
   s.buckets.clear();
-  for (int b = 0; b < 50; ++b) s.buckets.push_back({b, 1000 * (b + 1), 1, 0.2, {0, 0}, 0.1 + 1e-7 * 1000 * (b + 1), {}});
+  for (int b = 0; b < 50; ++b)
+    s.buckets.push_back({b, 1000 * (b + 1), 1, 0.2, {0, 0}, 0.1 + 1e-7 * 1000 * (b + 1), {}});
   EXPECT_EQ(only_finding(s), "latency-bound buckets");
-  for (int b = 0; b < 10; ++b) s.buckets[static_cast<std::size_t>(b)].transfer_low_ms = 7;  // hindered by backward
+  for (int b = 0; b < 10; ++b)
+    s.buckets[static_cast<std::size_t>(b)].transfer_low_ms = 7;  // hindered by backward
   EXPECT_EQ(only_finding(s), "latency-bound buckets");
   for (int b = 0; b < 50; b += 2) s.buckets[static_cast<std::size_t>(b)].transfer_low_ms = 3 + b % 5;
   EXPECT_TRUE(find_causes(s).empty()) << "no line fits: nothing is said";

@@ -55,7 +55,8 @@ TEST(Summary, ALateRankIsChargedToItsPeersWaitAndNamed) {
   EXPECT_NEAR(s.buckets.at(0).transfer_ms, 4, 1e-9);
   EXPECT_NEAR(s.buckets.at(0).wait_ms.at(0), 20, 1e-9);
   EXPECT_NEAR(s.buckets.at(0).wait_ms.at(1), 0, 1e-9);
-  EXPECT_NEAR(*s.ranks.at(0).exposed_wait_ms, 20, 1e-9) << "rank 0 is early: it waits for its peer, then 4 ms";
+  EXPECT_NEAR(*s.ranks.at(0).exposed_wait_ms, 20, 1e-9)
+      << "rank 0 is early: it waits for its peer, then 4 ms";
   EXPECT_NEAR(*s.ranks.at(0).exposed_transfer_ms, 4, 1e-9);
   EXPECT_NEAR(*s.ranks.at(1).exposed_wait_ms, 0, 1e-9);
   EXPECT_NEAR(*s.ranks.at(1).exposed_transfer_ms, 4, 1e-9);

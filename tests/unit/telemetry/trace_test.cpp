@@ -109,9 +109,9 @@ void expect_whole_flows(const Json& trace, std::size_t expected) {
         EXPECT_GE(at, events[i - 1].at("ts").get<double>() - 1e-3) << "an arrow leads backwards";
       }
       const auto& on = slices.at({e.at("pid"), e.at("tid")});
-      EXPECT_TRUE(std::any_of(on.begin(), on.end(), [&](const auto& s) {
-        return s.first <= at + 1e-3 && at <= s.second + 1e-3;
-      })) << "bound to no slice: " << e;
+      EXPECT_TRUE(std::any_of(on.begin(), on.end(),
+                              [&](const auto& s) { return s.first <= at + 1e-3 && at <= s.second + 1e-3; }))
+          << "bound to no slice: " << e;
     }
   }
 }
@@ -133,7 +133,8 @@ TEST(Trace, SlicesNestAndEveryArrowHasBothEnds) {
 }
 
 TEST(Trace, RanksAreProcessesWithNamedThreads) {
-  const Json trace = Json::parse(trace_json(random_run(2, 2, 1, 7), {}, ClockAlignment(), Window{0, 1, false}));
+  const Json trace =
+      Json::parse(trace_json(random_run(2, 2, 1, 7), {}, ClockAlignment(), Window{0, 1, false}));
   std::set<std::string> names;
   for (const Json& e : trace.at("traceEvents"))
     if (e.at("ph") == "M") names.insert(e.at("args").at("name"));
@@ -152,11 +153,13 @@ TEST(Trace, EventsLieBetweenTheirSteps) {
   auto run = random_run(1, 4, 0, 5);
   for (int k = 2; k < 4; ++k) run.steps[0][static_cast<std::size_t>(k)].start_ms += 7;
   const double at = run.steps[0][1].start_ms + run.steps[0][1].step_ms;
-  const EventRecord event{.step = 1, .kind = "evaluation", .start_ms = at, .duration_ms = 7, .text = "a \"b\""};
+  const EventRecord event{
+      .step = 1, .kind = "evaluation", .start_ms = at, .duration_ms = 7, .text = "a \"b\""};
   const Json trace = Json::parse(trace_json(run, std::vector{event}, ClockAlignment(), Window{0, 3, false}));
   expect_nesting(slices_of(trace));
   bool found = false;
-  for (const Json& e : trace.at("traceEvents")) found |= e.at("name") == "evaluation" && e.at("dur") == 7000.0;
+  for (const Json& e : trace.at("traceEvents"))
+    found |= e.at("name") == "evaluation" && e.at("dur") == 7000.0;
   EXPECT_TRUE(found);
 }
 
