@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/telemetry/run_events.h"
@@ -87,13 +88,14 @@ Json events(const fs::path& folder) {
   return json;
 }
 
-/// The lines of device.jsonl, as they are; null where there is none.
-Json device(const fs::path& folder) {
-  std::ifstream file(folder / "device.jsonl");
-  if (!file) return nullptr;
-  Json lines = Json::array();
-  for (std::string line; std::getline(file, line);)
-    if (Json json = Json::parse(line, nullptr, false); json.is_object()) lines.push_back(std::move(json));
+/// The lines of all ranks' device.rankR.jsonl, as they are; null where there is none.
+Json device(const fs::path& folder, int ranks) {
+  Json lines;
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::ifstream file(folder / fmt::format("device.rank{}.jsonl", rank));
+    for (std::string line; std::getline(file, line);)
+      if (Json json = Json::parse(line, nullptr, false); json.is_object()) lines.push_back(std::move(json));
+  }
   return lines;
 }
 
@@ -121,7 +123,7 @@ Json run_data(const ComparedRun& compared) {
   json["series"] = run.steps.empty() ? Json() : series(run);
   json["events"] = events(folder);
   json["typical"] = typical_step(compared);
-  json["device"] = device(folder);
+  json["device"] = device(folder, run.ranks);
   json["config"] = Json(run.config);
   json["environment"] = Json(run.environment);
   return json;

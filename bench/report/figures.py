@@ -81,7 +81,7 @@ def gamma_of(run, others):
 
 
 def utilisation_verdict(samples):
-    """What a GPU was bound by, from the lines of device.jsonl; None where activity was not measured."""
+    """What a GPU was bound by, from the lines of device.rankR.jsonl; None where activity was not measured."""
     def mean(name):
         values = [s[name] for s in samples if isinstance(s.get(name), (int, float))]
         return statistics.fmean(values) if values else None

@@ -5,10 +5,10 @@
 namespace tandem {
 
 SlowLink::SlowLink(CommObserver& observer, LinkSpeed link, int ranks,
-                   const std::vector<std::int64_t>& bucket_bytes)
+                   const std::vector<std::int64_t>& wire_bytes)
     : observer_(observer) {
   const double share = 2.0 * (ranks - 1) / ranks;
-  for (const std::int64_t bytes : bucket_bytes)
+  for (const std::int64_t bytes : wire_bytes)
     least_.push_back(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
         1e-6 * link.latency_us + share * static_cast<double>(bytes) / link.bytes_per_s)));
 }

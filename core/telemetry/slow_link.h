@@ -9,13 +9,13 @@
 
 namespace tandem {
 
-/// --inject link=RATE: holds the comm stream after each bucket's all-reduce until a link of that rate would
-/// have carried it, 2(P − 1)/P of its bytes one way, after its latency. Stands between the reducer and
-/// another observer, which sees the longer collective.
+/// --inject link=RATE: holds the comm stream after each of a step's collectives until a link of that rate
+/// would have carried it, 2(P − 1)/P of its bytes (counted as an all-reduce's) one way, after its latency.
+/// Stands between the reducer and another observer, which sees the longer collective.
 class SlowLink final : public CommObserver {
  public:
   /// `observer` must outlive it.
-  SlowLink(CommObserver& observer, LinkSpeed link, int ranks, const std::vector<std::int64_t>& bucket_bytes);
+  SlowLink(CommObserver& observer, LinkSpeed link, int ranks, const std::vector<std::int64_t>& wire_bytes);
 
   void bucket_ready(int bucket, Stream& compute) override { observer_.bucket_ready(bucket, compute); }
   void bucket_start(int bucket, Stream& comm) override;
