@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -48,7 +49,8 @@ void run_trace(const TraceArguments& arguments) {
   else if (run.steps.size() > 1)
     fmt::print(
         "ranks are NOT aligned: there is no clocks.json, each rank's time begins with its first step\n");
-  if (run.steps[0].front().phases.empty())
+  const auto& steps = run.steps[0];
+  if (std::all_of(steps.begin(), steps.end(), [](const StepRecord& step) { return step.phases.empty(); }))
     fmt::print("no phases in these logs (--probe off, or an earlier version): steps and collectives only\n");
 }
 

@@ -30,7 +30,14 @@ ChosenDevice choose_device(const Options& o, const Place& place) {
                               place.local_size, gpus.count, gpus.count == 1 ? "" : "s", gpus.count);
     return chosen;
   }
-  return {Context::cuda(place.local_rank, o.precision == "tf32"), "", {}};
+  ChosenDevice chosen{Context::cuda(place.local_rank, o.precision == "tf32"), "", {}};
+  for (const std::string& fault : o.inject)
+    if (fault.starts_with("link="))
+      chosen.error = UsageError(
+          "--inject {}: it holds back the CPU's comm thread, which a GPU has none of; give "
+          "--device cpu",
+          fault);
+  return chosen;
 }
 
 DType compute_dtype(const Options& o) {
